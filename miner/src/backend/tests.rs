@@ -1,5 +1,6 @@
 //! The back ends against scripted servers: what is paid for, what is tried again, what is refused.
 
+mod forms;
 mod https;
 mod script;
 
@@ -203,7 +204,17 @@ async fn has_room(server: &OpenAi, bytes: usize) -> Result<u64, BackendError> {
     let (tools, constraint, thinks, so_far) = (&[][..], &Constraint::Free, false, "");
     let output_tokens_max = 100;
     let messages = &messages[..];
-    server.fits(&Iteration { messages, tools, constraint, thinks, so_far, stops: &[], output_tokens_max }).await
+    server
+        .fits(&Iteration {
+            messages,
+            tools,
+            constraint,
+            thinks,
+            so_far,
+            stops: &[],
+            output_tokens_max,
+        })
+        .await
 }
 
 #[tokio::test]
@@ -303,8 +314,15 @@ async fn a_count_that_never_ends_is_none() {
         let (messages, stop) = ([user(&"x".repeat(bytes))], CancellationToken::new());
         let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
         let (thinks, so_far, output_tokens_max) = (false, "", 100);
-        let iteration =
-            Iteration { messages, tools, constraint, thinks, so_far, stops: &[], output_tokens_max };
+        let iteration = Iteration {
+            messages,
+            tools,
+            constraint,
+            thinks,
+            so_far,
+            stops: &[],
+            output_tokens_max,
+        };
         let cancelling = async {
             // Two requests are of the start.
             while script.requests().len() < count + 2 {
@@ -324,7 +342,8 @@ async fn go_on(server: &dyn Backend, so_far: &str) -> Result<Output, BackendErro
     let messages = [user("a tale")];
     let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
     let (thinks, output_tokens_max) = (false, 100);
-    let iteration = Iteration { messages, tools, constraint, thinks, so_far, stops: &[], output_tokens_max };
+    let iteration =
+        Iteration { messages, tools, constraint, thinks, so_far, stops: &[], output_tokens_max };
     server.infer(&iteration, &CancellationToken::new()).await
 }
 
@@ -606,8 +625,15 @@ async fn ollama_is_told_to_think_only_where_the_model_can() {
         let messages = [user("2 + 2?")];
         let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
         let (thinks, so_far, output_tokens_max) = (true, "", 100);
-        let iteration =
-            Iteration { messages, tools, constraint, thinks, so_far, stops: &[], output_tokens_max };
+        let iteration = Iteration {
+            messages,
+            tools,
+            constraint,
+            thinks,
+            so_far,
+            stops: &[],
+            output_tokens_max,
+        };
         let stop = CancellationToken::new();
         assert_eq!("4", server.infer(&iteration, &stop).await.unwrap().text);
         assert_eq!(think, script.last().get("think").and_then(Value::as_bool));

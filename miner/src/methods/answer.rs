@@ -336,9 +336,7 @@ const fn keys(method: Option<Method>) -> &'static [&'static str] {
             "pendingToolCallIds",
             "pendingToolCalls",
         ],
-        Some(Method::InferMessages) => {
-            &[MARK, "method", "finishReason", "response", "toolCalls"]
-        }
+        Some(Method::InferMessages) => &[MARK, "method", "finishReason", "response", "toolCalls"],
         Some(Method::InferString | Method::InferNumber | Method::InferChat) | None => {
             &[MARK, "method", "finishReason", "response"]
         }
@@ -382,7 +380,8 @@ const fn reasons(method: Option<Method>) -> &'static [Reason] {
 fn read_calls(object: &Members<'_, '_>, reason: Reason) -> Result<Vec<ToolCall>, Refused> {
     let calls = messages::read_calls(object, "toolCalls")?;
     if calls.is_empty() == (reason == Reason::ToolCalls) {
-        let expected = format!("calls with finishReason tool_calls only, and it is {}", reason.name());
+        let expected =
+            format!("calls with finishReason tool_calls only, and it is {}", reason.name());
         return Err(Refused::new("toolCalls", format_args!("{} entries", calls.len()), expected));
     }
     for (index, call) in calls.iter().enumerate() {

@@ -43,13 +43,14 @@ pub use functions::{
 pub use integer::Integer;
 pub(crate) use messages::first_of;
 pub use messages::{
-    DECLARED_MAX, Declared, Messages, OUTPUT_TOKENS_MAX, ResponseSchema, STOP_BYTES_MAX, STOPS_MAX, ToolChoice,
+    DECLARED_MAX, Declared, Messages, OUTPUT_TOKENS_MAX, ResponseSchema, STOP_BYTES_MAX, STOPS_MAX,
+    ToolChoice,
 };
 pub use method::Method;
 pub use refused::Refused;
-pub use schema::{
-    SCHEMA_BRANCHES_MAX, SCHEMA_BYTES_MAX, SCHEMA_COUNT_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX,
-    SCHEMA_TEXT_BYTES_MAX, SCHEMA_VALUES_MAX, SCHEMAS_BYTES_MAX, Schema,
-};
-pub(crate) use schema::bytes_min;
 pub use request::{ENVELOPE_BYTES_MAX, Parsed, Request, Written};
+pub(crate) use schema::bytes_min;
+pub use schema::{
+    SCHEMA_BRANCHES_MAX, SCHEMA_BYTES_MAX, SCHEMA_COUNT_MAX, SCHEMA_DEPTH_MAX, SCHEMA_OPTIONAL_MAX,
+    SCHEMA_PARTS_MAX, SCHEMA_TEXT_BYTES_MAX, SCHEMA_VALUES_MAX, SCHEMAS_BYTES_MAX, Schema,
+};

@@ -420,9 +420,7 @@ fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
 
 #[test]
 fn what_a_form_allows_bounds_what_is_earned_unless_the_model_thinks() {
-    let of = |constraint: &Constraint, thinks| {
-        Asked::of(&asks(constraint, thinks, None), 7)
-    };
+    let of = |constraint: &Constraint, thinks| Asked::of(&asks(constraint, thinks, None), 7);
     let texts = Constraint::OneOf(vec!["certainly".into(), "no".into()]);
     assert_eq!(asked(7, Some(1)), of(&texts, false));
     assert_eq!(asked(7, None), of(&texts, true));

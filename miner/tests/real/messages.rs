@@ -70,7 +70,8 @@ async fn a_call_that_is_wanted_is_made_and_fits() {
         description: description.into(),
         parameters: schema.form().clone(),
     };
-    let tools = [tool("get-weather", "The weather of a place."), tool("play_music", "Plays a song.")];
+    let tools =
+        [tool("get-weather", "The weather of a place."), tool("play_music", "Plays a song.")];
     let question = [said(Role::User, "Tell me the weather in Rome.".into())];
     for (tools, expected) in [(&tools[..], "get-weather"), (&tools[1..], "play_music")] {
         let begun = Instant::now();
@@ -85,15 +86,16 @@ async fn a_call_that_is_wanted_is_made_and_fits() {
 #[tokio::test]
 async fn an_answer_stops_at_the_texts_that_are_told() {
     let model = model();
-    let question = [said(Role::User, "Count from one to ten in words.".into())];
-    let stops = ["three".to_owned(), "Three".to_owned()];
+    let question = [said(Role::User, "Tell me a story about three cats.".into())];
+    let stops = [".".to_owned(), "!".to_owned()];
     let whole = asked(&model, &question, &[], &Constraint::Free, (&[], 64)).await.unwrap();
     let output = asked(&model, &question, &[], &Constraint::Free, (&stops, 64)).await.unwrap();
     println!("{:?}, whole {:?}", output.text, whole.text);
     assert!(whole.text.starts_with(&output.text), "{:?}", output.text);
     assert!(output.output_tokens < whole.output_tokens);
     assert_eq!(output.end, End::Stop);
-    assert_eq!(1, stops.iter().map(|stop| output.text.matches(stop.as_str()).count()).sum());
+    let found = stops.iter().map(|stop| output.text.matches(stop.as_str()).count());
+    assert_eq!(1, found.sum::<usize>(), "{:?}", output.text);
 }
 
 /// Schemas that are as much work as the limits allow.
@@ -106,8 +108,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
     let values = |count: usize, length: usize| -> Vec<String> {
         (0..count).map(|at| format!("{at:04}{}", "x".repeat(length))).collect()
     };
-    let branches: Vec<_> =
-        (0..31).map(|at| members(15, &json!({ "enum": [at, "a", null] }))).collect();
+    let branches: Vec<_> = (0..31).map(|at| members(15, &json!({ "enum": [at, null] }))).collect();
     let mut deep = json!({ "type": "string", "minLength": 4096, "maxLength": 4096 });
     for _ in 0..14 {
         deep = json!({ "type": "array", "items": deep, "minItems": 4096, "maxItems": 4096 });
@@ -117,18 +118,32 @@ fn hostile() -> Vec<(&'static str, Value)> {
         choices = json!({ "anyOf": [{ "type": "array", "items": choices },
             { "type": "object", "properties": { "a": choices } }] });
     }
-    let number = json!({ "type": "number", "minimum": -9_999_999_999_999.123, "maximum": 123_456_789.987 });
+    let number =
+        json!({ "type": "number", "minimum": -9_999_999_999_999.123, "maximum": 123_456_789.987 });
     let integer = json!({ "type": "integer", "minimum": -9_007_199_254_740_990_i64,
         "exclusiveMaximum": 9_007_199_254_740_990_i64 });
-    let object = |schema: Value| json!({ "type": "object", "properties": { "a": schema },
-        "required": ["a"] });
+    let object = |schema: Value| {
+        json!({ "type": "object", "properties": { "a": schema },
+        "required": ["a"] })
+    };
     vec![
         ("members of any kind", members(700, &json!({}))),
-        ("members that may be left out",
-         json!({ "type": "object", "properties": members(700, &json!({ "type": "string" }))["properties"] })),
-        ("open objects", members(200, &json!({ "type": "object", "properties": { "a": {} },
-            "additionalProperties": {} }))),
-        ("long strings", members(500, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 }))),
+        (
+            "members that may be left out",
+            json!({ "type": "object", "properties": members(256, &json!({ "type": "string" }))["properties"] }),
+        ),
+        (
+            "open objects",
+            members(
+                200,
+                &json!({ "type": "object", "properties": { "a": {} },
+            "additionalProperties": {} }),
+            ),
+        ),
+        (
+            "long strings",
+            members(500, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 })),
+        ),
         ("numbers", members(300, &number)),
         ("whole numbers", members(300, &integer)),
         ("many values", object(json!({ "enum": values(1_000, 20) }))),
@@ -136,8 +151,14 @@ fn hostile() -> Vec<(&'static str, Value)> {
         ("branches", object(json!({ "anyOf": branches }))),
         ("deep arrays", object(deep)),
         ("branches in branches", object(choices)),
-        ("many long arrays", members(300, &json!({ "type": "array", "items": { "type": "boolean" },
-            "minItems": 4000, "maxItems": 4096 }))),
+        (
+            "many long arrays",
+            members(
+                300,
+                &json!({ "type": "array", "items": { "type": "boolean" },
+            "minItems": 4000, "maxItems": 4096 }),
+            ),
+        ),
     ]
 }
 
@@ -146,6 +167,7 @@ async fn a_schema_within_the_limits_costs_a_bounded_time() {
     let model = model();
     let question = [said(Role::User, "Go on.".into())];
     drop(asked(&model, &question, &[], &Constraint::Free, (&[], 1)).await.unwrap());
+    let mut faults = Vec::new();
     for (name, hostile) in hostile() {
         let read = Instant::now();
         let schema = schema(&hostile);
@@ -158,10 +180,13 @@ async fn a_schema_within_the_limits_costs_a_bounded_time() {
             let begun = Instant::now();
             let output = asked(&model, &question, &[], &of(&schema), (&[], tokens)).await;
             times.push(begun.elapsed());
-            let output = output.unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(output.output_tokens <= tokens, "{name}");
+            match output {
+                Ok(output) => assert!(output.output_tokens <= tokens, "{name}"),
+                Err(error) => faults.push(format!("{name}: {error}")),
+            }
         }
         println!("{name}: read {read:?}, checked {checked:?}, 1 and 24 tokens {times:?}");
         assert!(times[0] < FIRST_TOKEN_MAX, "{name}: {times:?}");
     }
+    assert_eq!(faults, [""; 0]);
 }

@@ -54,10 +54,9 @@ pub(super) fn answer(
     let request = request(method, arguments, desk.settings.max_iterations)?;
     let tools = match method {
         Method::InferToolsChat => Some(desk.tools()?),
-        Method::InferString
-        | Method::InferNumber
-        | Method::InferChat
-        | Method::InferMessages => None,
+        Method::InferString | Method::InferNumber | Method::InferChat | Method::InferMessages => {
+            None
+        }
     };
     let specs = tools.as_ref().map(OwnTools::specs).unwrap_or_default();
     let mut course = Course::of_request(&request, specs).map_err(refused)?;
@@ -120,8 +119,15 @@ fn declaration(tuple: &Value) -> Value {
 fn ask(course: &Course, desk: &mut Desk<'_, '_>) -> Result<Output, Stopped> {
     let max = desk.settings.max_output_tokens;
     // A text that is cut off is an answer here, so there is never one to go on with.
-    let Iteration { messages, tools, constraint, thinks, so_far: _, stops: _, output_tokens_max: _ } =
-        course.iteration(max);
+    let Iteration {
+        messages,
+        tools,
+        constraint,
+        thinks,
+        so_far: _,
+        stops: _,
+        output_tokens_max: _,
+    } = course.iteration(max);
     let mut messages = with_base(&desk.settings.base_prompt, messages);
     if !tools.is_empty() {
         let (inference, used) = desk.ask(&messages, &Form::Tools(tools.to_vec()), max)?;
@@ -174,10 +180,9 @@ fn encode(method: Method, answer: &str) -> Result<Vec<u8>, Stopped> {
         return Err(Stopped::Failure(response.as_str().unwrap_or_default().to_owned()));
     }
     let values = match method {
-        Method::InferString
-        | Method::InferNumber
-        | Method::InferChat
-        | Method::InferMessages => json!([response]),
+        Method::InferString | Method::InferNumber | Method::InferChat | Method::InferMessages => {
+            json!([response])
+        }
         Method::InferToolsChat => Value::from_iter([
             member("finishReason"),
             response,

@@ -255,7 +255,10 @@ fn a_requester_goes_on_with_the_results_of_his_calls() {
     assert!(asked.resume(&ended, &[]).is_err());
     let chat = Ask::InferChat { messages: messages[..1].to_vec(), chain_of_thought: false };
     let other = Request::new(chat).unwrap().resume(&answer, &["a".to_owned(), "b".to_owned()]);
-    assert_eq!(other.unwrap_err().to_string(), "method: expected inferToolsChat or inferMessages, got inferChat");
+    assert_eq!(
+        other.unwrap_err().to_string(),
+        "method: expected inferToolsChat or inferMessages, got inferChat"
+    );
 }
 
 proptest! {

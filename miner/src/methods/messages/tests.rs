@@ -30,8 +30,15 @@ fn function(name: &str) -> Value {
         "properties": { "city": { "type": "string" } }, "required": ["city"] } })
 }
 
+/// Checks that a request with these changes is refused for a field.
+fn is_refused(changes: &Value, field: &str) {
+    let refused = Request::parse(&envelope(changes), None).expect_err(&changes.to_string());
+    let told = (&*refused.field, refused.method);
+    assert_eq!(told, (field, Some(Method::InferMessages)), "{changes}");
+}
+
 #[test]
-fn what_breaks_a_rule_is_refused_with_its_field() {
+fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
     let call = json!({ "id": "c", "name": "f", "arguments": {} });
     let of = |role: &str| json!({ "role": role, "content": "x" });
     let with = |role: &str, key: &str, value: Value| {
@@ -39,9 +46,6 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         message[key] = value;
         json!([message])
     };
-    let schema = json!({ "schema": { "type": "object" } });
-    let twice = json!([function("f"), function("f")]);
-    let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
     for (changes, field) in [
         (json!({ "messages": [] }), "args.messages"),
         (json!({ "messages": {} }), "args.messages"),
@@ -51,47 +55,82 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         (json!({ "messages": with("user", "content", json!([])) }), "args.messages[0].content"),
         (json!({ "messages": with("user", "name", json!("x")) }), "args.messages[0].name"),
         (json!({ "messages": with("user", "toolCalls", json!([])) }), "args.messages[0].toolCalls"),
-        (json!({ "messages": with("assistant", "toolCallId", json!("x")) }),
-         "args.messages[0].toolCallId"),
+        (
+            json!({ "messages": with("assistant", "toolCallId", json!("x")) }),
+            "args.messages[0].toolCallId",
+        ),
         (json!({ "messages": [of("tool")] }), "args.messages[0].toolCallId"),
         (json!({ "messages": with("tool", "toolCallId", json!("c")) }), "args.messages[0]"),
         (json!({ "messages": with("assistant", "toolCalls", json!([call])) }), "args.messages"),
-        (json!({ "messages": with("assistant", "toolCalls", json!([call, call])) }),
-         "args.messages[0]"),
-        (json!({ "messages": with("assistant", "toolCalls",
+        (
+            json!({ "messages": with("assistant", "toolCalls", json!([call, call])) }),
+            "args.messages[0]",
+        ),
+        (
+            json!({ "messages": with("assistant", "toolCalls",
             json!([{ "id": "", "name": "f", "arguments": {} }])) }),
-         "args.messages[0].toolCalls[0].id"),
-        (json!({ "messages": with("assistant", "toolCalls",
+            "args.messages[0].toolCalls[0].id",
+        ),
+        (
+            json!({ "messages": with("assistant", "toolCalls",
             json!([{ "id": "c", "name": "f f", "arguments": {} }])) }),
-         "args.messages[0].toolCalls[0].name"),
-        (json!({ "messages": with("assistant", "toolCalls",
+            "args.messages[0].toolCalls[0].name",
+        ),
+        (
+            json!({ "messages": with("assistant", "toolCalls",
             json!([{ "id": "c", "name": "f", "arguments": "{}" }])) }),
-         "args.messages[0].toolCalls[0].arguments"),
+            "args.messages[0].toolCalls[0].arguments",
+        ),
+    ] {
+        is_refused(&changes, field);
+    }
+}
+
+#[test]
+fn what_else_breaks_a_rule_is_refused_with_its_field() {
+    let schema = json!({ "schema": { "type": "object" } });
+    let twice = json!([function("f"), function("f")]);
+    let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
+    for (changes, field) in [
         (json!({ "functions": twice }), "args.functions[1].name"),
         (json!({ "functions": many }), "args.functions"),
         (json!({ "functions": [function("")] }), "args.functions[0].name"),
         (json!({ "functions": [function(&"x".repeat(65))] }), "args.functions[0].name"),
         (json!({ "functions": [function("a.b")] }), "args.functions[0].name"),
-        (json!({ "functions": [{ "name": "f", "description": "" }] }),
-         "args.functions[0].parameters"),
-        (json!({ "functions": [{ "name": "f", "description": "x".repeat(4_097),
-            "parameters": {} }] }), "args.functions[0].description"),
-        (json!({ "functions": [{ "name": "f", "description": "",
+        (
+            json!({ "functions": [{ "name": "f", "description": "" }] }),
+            "args.functions[0].parameters",
+        ),
+        (
+            json!({ "functions": [{ "name": "f", "description": "x".repeat(4_097),
+            "parameters": {} }] }),
+            "args.functions[0].description",
+        ),
+        (
+            json!({ "functions": [{ "name": "f", "description": "",
             "parameters": { "type": "object", "properties": { "a": { "pattern": "" } } } }] }),
-         "args.functions[0].parameters.properties.a.pattern"),
+            "args.functions[0].parameters.properties.a.pattern",
+        ),
         (json!({ "toolChoice": "any" }), "args.toolChoice"),
         (json!({ "toolChoice": 1 }), "args.toolChoice"),
         (json!({ "toolChoice": "required" }), "args.toolChoice"),
-        (json!({ "toolChoice": { "name": "g" }, "functions": [function("f")] }),
-         "args.toolChoice.name"),
+        (
+            json!({ "toolChoice": { "name": "g" }, "functions": [function("f")] }),
+            "args.toolChoice.name",
+        ),
         (json!({ "toolChoice": { "type": "function" } }), "args.toolChoice.type"),
         (json!({ "responseSchema": { "type": "object" } }), "args.responseSchema.type"),
         (json!({ "responseSchema": {} }), "args.responseSchema.schema"),
-        (json!({ "responseSchema": { "schema": { "type": "string" } } }),
-         "args.responseSchema.schema.type"),
+        (
+            json!({ "responseSchema": { "schema": { "type": "string" } } }),
+            "args.responseSchema.schema.type",
+        ),
         (json!({ "responseSchema": { "name": "a b", "schema": {} } }), "args.responseSchema.name"),
-        (json!({ "responseSchema": schema, "toolChoice": "required",
-            "functions": [function("f")] }), "args.responseSchema"),
+        (
+            json!({ "responseSchema": schema, "toolChoice": "required",
+            "functions": [function("f")] }),
+            "args.responseSchema",
+        ),
         (json!({ "responseSchema": schema, "stop": ["x"] }), "args.stop"),
         (json!({ "maxOutputTokens": 0 }), "args.maxOutputTokens"),
         (json!({ "maxOutputTokens": 100_000_001 }), "args.maxOutputTokens"),
@@ -103,9 +142,30 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         (json!({ "stop": "a" }), "args.stop"),
         (json!({ "temperature": 1 }), "args.temperature"),
     ] {
-        let refused = Request::parse(&envelope(&changes), None).expect_err(&changes.to_string());
-        assert_eq!((&*refused.field, refused.method), (field, Some(Method::InferMessages)), "{changes}");
+        is_refused(&changes, field);
     }
+}
+
+#[test]
+fn what_a_program_asks_keeps_the_limits_for_all_schemas_together() {
+    let members: serde_json::Map<_, _> = (0..250).map(|at| (format!("p{at}"), json!({}))).collect();
+    let text = json!({ "properties": members }).to_string();
+    let declare = |at: usize| Declared {
+        name: format!("f{at}"),
+        description: String::new(),
+        parameters: Schema::of_parameters("s", &text).unwrap(),
+    };
+    let asked = |count: usize| Messages {
+        messages: vec![conversation::message(Role::User, "hi".to_owned())],
+        functions: (0..count).map(declare).collect(),
+        choice: ToolChoice::Auto,
+        response_schema: None,
+        output_tokens_max: None,
+        stops: Vec::new(),
+    };
+    assert!(Request::new(Ask::InferMessages(asked(4))).is_ok());
+    let refused = Request::new(Ask::InferMessages(asked(5))).unwrap_err();
+    assert_eq!(refused.field, "args.functions");
 }
 
 #[test]
@@ -163,12 +223,10 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
             let arguments = json!({ "b": [1, null], "a": said }).as_object().unwrap().clone();
             let call = calls.map(|name| ToolCall { id: id.clone(), name, arguments });
             let calls: Vec<_> = call.into_iter().collect();
-            let results = calls.iter().map(|call| conversation::result(call.id.clone(), "1".into()));
+            let results =
+                calls.iter().map(|call| conversation::result(call.id.clone(), "1".into()));
             let results: Vec<_> = results.collect();
-            all.push(Message {
-                tool_calls: calls,
-                ..conversation::message(Role::Assistant, said)
-            });
+            all.push(Message { tool_calls: calls, ..conversation::message(Role::Assistant, said) });
             all.extend(results);
         }
         all
@@ -227,15 +285,16 @@ fn hostile() -> Vec<(&'static str, String)> {
                 None => json!({ "type": "integer", "minimum": 1, "description": "a number" }),
                 Some(below) => json!({ "$ref": format!("#/$defs/d{below}") }),
             };
-            let both = json!({ "type": "object", "properties": { "l": below, "r": below } });
+            let both = json!({ "type": "object", "properties": { "l": below, "r": below },
+                "required": ["l", "r"] });
             (format!("d{level}"), both)
         })
         .collect();
     let doubled = json!({ "$defs": doubling, "$ref": "#/$defs/d8" });
-    let wide = json!({ "type": "object", "properties": members(650, &json!({})) });
-    let of = |name: &str, parameters: &Value| {
-        json!({ "name": name, "description": "", "parameters": parameters })
-    };
+    let wide = members(600, &json!({}));
+    let names: Vec<_> = wide.keys().cloned().collect();
+    let wide = json!({ "type": "object", "properties": wide, "required": names });
+    let of = |name: &str, parameters: &Value| json!({ "name": name, "description": "", "parameters": parameters });
     let small = |at: usize| of(&format!("f{at}"), &json!({}));
     let said = json!({ "role": "user", "content": "" });
     let arguments = nested(120);
@@ -246,11 +305,17 @@ fn hostile() -> Vec<(&'static str, String)> {
     vec![
         ("doubled", envelope(&json!({ "functions": [of("f", &doubled)] }))),
         ("wide", envelope(&json!({ "functions": [of("f", &wide)] }))),
-        ("many functions", envelope(&json!({ "functions": (0..128).map(small).collect::<Vec<_>>() }))),
+        (
+            "many functions",
+            envelope(&json!({ "functions": (0..128).map(small).collect::<Vec<_>>() })),
+        ),
         ("many messages", envelope(&json!({ "messages": vec![said; 480] }))),
         ("deep arguments", envelope(&json!({ "messages": deep }))),
-        ("values", envelope(&json!({ "responseSchema": { "schema": { "properties": { "a":
-            { "enum": (0..1_024).map(|at| format!("{at:08}")).collect::<Vec<_>>() } } } } }))),
+        (
+            "values",
+            envelope(&json!({ "responseSchema": { "schema": { "properties": { "a":
+            { "enum": (0..1_024).map(|at| format!("{at:08}")).collect::<Vec<_>>() } } } } })),
+        ),
     ]
 }
 
@@ -316,10 +381,16 @@ fn an_answer_has_calls_exactly_if_it_says_so() {
         ("tool_calls", json!([]), "toolCalls"),
         ("max_iterations", json!([]), "finishReason"),
         ("tool_calls", json!([call[0], call[0]]), "toolCalls[1].id"),
-        ("tool_calls", json!([{ "id": "c", "name": "f", "arguments": [] }]),
-         "toolCalls[0].arguments"),
-        ("tool_calls", json!([{ "id": "c", "name": "f", "arguments": {}, "more": 1 }]),
-         "toolCalls[0].more"),
+        (
+            "tool_calls",
+            json!([{ "id": "c", "name": "f", "arguments": [] }]),
+            "toolCalls[0].arguments",
+        ),
+        (
+            "tool_calls",
+            json!([{ "id": "c", "name": "f", "arguments": {}, "more": 1 }]),
+            "toolCalls[0].more",
+        ),
     ] {
         let text = json!({ "ombraAgent": 1, "method": "inferMessages", "finishReason": reason,
             "response": "", "toolCalls": calls });

@@ -119,9 +119,8 @@ impl Kind {
         if is_root {
             known.extend(DEFINITIONS);
         }
-        let is_known = |key: &str| {
-            known.contains(&key) || ANNOTATIONS.contains(&key) || key.starts_with("x-")
-        };
+        let is_known =
+            |key: &str| known.contains(&key) || ANNOTATIONS.contains(&key) || key.starts_with("x-");
         let unknown = node.keys().find(|key| !is_known(key) && !is_idle(node, key));
         match unknown {
             None => Ok(kind),
@@ -165,11 +164,9 @@ pub(super) fn types(node: &Members<'_, '_>) -> Result<Option<Vec<Type>>, Refused
         return Ok(None);
     }
     let field = node.field("type");
-    let names: Vec<&str> = match node.value("type", "a type")? {
-        Json::String(name) => vec![name],
-        Json::Array(names) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
-        other => return Err(Refused::new(field, other.kind(), "a type or a list of types")),
-    };
+    let value = node.value("type", "a type")?;
+    let given = value.as_array().unwrap_or_else(|| std::slice::from_ref(value));
+    let names: Vec<&str> = given.iter().map(|name| name.as_str().unwrap_or_default()).collect();
     let mut found = Vec::new();
     for name in &names {
         let of = Type::ALL.into_iter().find(|of| of.name() == *name);
@@ -258,7 +255,8 @@ pub(super) fn write_numbers(
             continue;
         }
         let literal = node.number(key, BOUND)?;
-        let scaled = scaled(literal).ok_or_else(|| Refused::new(node.field(key), literal, BOUND))?;
+        let scaled =
+            scaled(literal).ok_or_else(|| Refused::new(node.field(key), literal, BOUND))?;
         let number: Value = serde_json::from_str(literal).unwrap_or_default();
         form.insert(key.to_owned(), number);
         *bound = Some(scaled);
@@ -267,10 +265,13 @@ pub(super) fn write_numbers(
     // In steps: of the written digits, or of whole numbers.
     let is_whole = types.contains(&Type::Integer) && !types.contains(&Type::Number);
     let step = if is_whole { UNIT } else { 1 };
-    let up = |bound: i128| bound.div_euclid(step).saturating_add(i128::from(bound.rem_euclid(step) > 0));
+    let up =
+        |bound: i128| bound.div_euclid(step).saturating_add(i128::from(bound.rem_euclid(step) > 0));
     let down = |bound: i128| bound.div_euclid(step);
-    let least = [min.map(up), above.map(|it| down(it).saturating_add(1))].into_iter().flatten().max();
-    let most = [max.map(down), below.map(|it| up(it).saturating_sub(1))].into_iter().flatten().min();
+    let least =
+        [min.map(up), above.map(|it| down(it).saturating_add(1))].into_iter().flatten().max();
+    let most =
+        [max.map(down), below.map(|it| up(it).saturating_sub(1))].into_iter().flatten().min();
     match least.zip(most) {
         Some((least, most)) if least > most => {
             let key = if min.is_some() { "minimum" } else { "exclusiveMinimum" };

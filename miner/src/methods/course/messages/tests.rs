@@ -92,7 +92,8 @@ fn a_text_is_the_answer() {
 #[test]
 fn calls_of_functions_go_to_the_requester_with_what_was_said() {
     let course = &mut course(&json!({ "functions": functions() }));
-    let (status, answer) = end(course.take(&calls("I greet.", &[greet(), ("book-it", json!({ "seats": 2 }))])));
+    let (status, answer) =
+        end(course.take(&calls("I greet.", &[greet(), ("book-it", json!({ "seats": 2 }))])));
     assert_eq!((status, answer.reason), (RunStatus::Completed, Reason::ToolCalls));
     assert_eq!(answer.response, "I greet.");
     let made: Vec<_> = answer.tool_calls.iter().map(|it| (&*it.id, &*it.name)).collect();
@@ -159,7 +160,8 @@ fn a_choice_that_forces_a_call_offers_only_what_it_forces() {
         assert_eq!(names, offered, "{choice}");
         assert_eq!(course.constraint == Constraint::Call, choice != "none");
     }
-    let course = &mut course(&json!({ "functions": functions(), "toolChoice": { "name": "greet" } }));
+    let course =
+        &mut course(&json!({ "functions": functions(), "toolChoice": { "name": "greet" } }));
     assert_eq!(course.take(&says("Hello.")), Move::Again);
     assert_eq!(last(course).text, "error: an answer without a call; call one of greet");
     assert_eq!(course.take(&calls("", &[("book-it", json!({ "seats": 1 }))])), Move::Again);
@@ -213,7 +215,10 @@ fn an_answer_that_the_run_cuts_off_is_told_without_a_word_about_it() {
     assert_eq!(Answer::parse(&answer).unwrap().response, "Once upon");
     let Ending { status, answer } = self::course(&json!({})).failure("no model");
     let answer = Answer::parse(&answer).unwrap();
-    assert_eq!((status, answer.reason, &*answer.response), (RunStatus::Failed, Reason::Error, "no model"));
+    assert_eq!(
+        (status, answer.reason, &*answer.response),
+        (RunStatus::Failed, Reason::Error, "no model")
+    );
 }
 
 fn city() -> Value {
@@ -232,7 +237,8 @@ fn an_answer_with_a_schema_is_json_that_fits() {
     ends(course.clone().take(&says(" {\"city\":\"Rome\"}\n")), Reason::Stop, "{\"city\":\"Rome\"}");
     let fenced = says("```json\n{\"city\":\"Rome\"}\n```");
     ends(course.clone().take(&fenced), Reason::Stop, "{\"city\":\"Rome\"}");
-    for (text, told) in [("Rome", "JSON"), ("{}", "city is missing"), ("{\"city\":1}", "city is 1")] {
+    for (text, told) in [("Rome", "JSON"), ("{}", "city is missing"), ("{\"city\":1}", "city is 1")]
+    {
         let mut course = course.clone();
         assert_eq!(course.take(&says(text)), Move::Again);
         assert!(last(&course).text.contains(told), "{}", last(&course).text);
@@ -242,6 +248,24 @@ fn an_answer_with_a_schema_is_json_that_fits() {
         assert_eq!(course.take(&says("Rome")), Move::Again);
     }
     assert_eq!(end(course.take(&says("Rome"))).0, RunStatus::Failed);
+}
+
+#[test]
+fn any_object_may_be_asked_for_and_a_function_may_have_no_arguments() {
+    let asks = json!({ "responseSchema": { "schema": { "type": "object" } } });
+    let course = &mut Course::of_request(&request(&asks), &[]).unwrap();
+    assert_eq!(course.messages[0].text, "Answer with one JSON object, and with nothing else.");
+    ends(course.take(&says("{\"a\":[1]}")), Reason::Stop, "{\"a\":[1]}");
+    for parameters in [json!({}), json!({ "type": "object" }), json!({ "properties": {} })] {
+        let function = json!({ "name": "ping", "description": "", "parameters": parameters });
+        let course = &mut self::course(&json!({ "functions": [function] }));
+        assert_eq!(course.tools[1].parameters["additionalProperties"], false, "{parameters}");
+        assert_eq!(course.take(&calls("", &[("ping", json!({ "a": 1 }))])), Move::Again);
+        assert_eq!(
+            end(course.take(&calls("", &[("ping", json!({}))]))).1.reason,
+            Reason::ToolCalls
+        );
+    }
 }
 
 #[test]
