@@ -6,6 +6,7 @@ import { utf8, wrong } from "./bytes.js";
 const LIMITS = { parts: 1024, values: 1024, bytes: 131072, oneBytes: 32768, depth: 32 };
 const BRANCHES = 32;
 const COUNT = 4096;
+const OPTIONAL = 256;
 const TEXT_BYTES = 256;
 const WORDS_BYTES = 32;
 
@@ -53,7 +54,8 @@ export function checkSchema(field, schema, budget = schemaBudget()) {
       definitions.set(`#/${place}/${name}`, defined);
     }
   }
-  const form = node({ definitions, budget, open: [] }, field, schema, 1, true);
+  const left = { optional: OPTIONAL };
+  const form = node({ definitions, budget, left, open: [] }, field, schema, 1, true);
   if (form.type !== "object") {
     throw wrong(`${field}.type`, form.type ? JSON.stringify(form.type) : "no type", '"object"');
   }
@@ -210,6 +212,11 @@ function members(walk, field, schema, depth, form) {
       throw wrong(`${field}.required[${index}]`, name, "a name of properties, each once");
     }
   });
+  walk.left.optional -= Object.keys(properties).length - required.length;
+  if (walk.left.optional < 0) {
+    const expected = `at most ${OPTIONAL} in a schema that are not in required`;
+    throw wrong(`${field}.properties`, "more members that may be left out", expected);
+  }
   if (named) Object.assign(form, { properties, required });
   if (has(schema, "additionalProperties")) {
     const others = schema.additionalProperties;

@@ -112,8 +112,13 @@ test("schemas are taken and refused as by a miner", () => {
     const message = JSON.stringify(schema);
     assert.throws(() => checkSchema("s", schema), { name: "FieldError", field }, message);
   }
-  const many = Object.fromEntries(Array.from({ length: 1024 }, (_, at) => [`p${at}`, {}]));
-  assert.throws(() => checkSchema("s", { properties: many }), { name: "FieldError" });
+  const many = (length) => Object.fromEntries(Array.from({ length }, (_, at) => [`p${at}`, {}]));
+  checkSchema("s", { properties: many(256) });
+  const field = "s.properties";
+  assert.throws(() => checkSchema("s", { properties: many(257) }), { name: "FieldError", field });
+  const all = many(1024);
+  const parts = { name: "FieldError", field: "s.properties.p1023" };
+  assert.throws(() => checkSchema("s", { properties: all, required: Object.keys(all) }), parts);
 });
 
 test("a request goes on with the results of its calls", () => {

@@ -132,8 +132,11 @@ def schemas():
         check_schema("s", schema, budget())
     for vector in VECTORS["wrongSchemas"]:
         refused(vector["field"], check_schema, "s", vector["schema"], budget())
-    many = {"properties": {f"p{number}": {} for number in range(1024)}}
-    refused("s.properties.p1023", check_schema, "s", many, budget())
+    many = {f"p{number}": {} for number in range(1024)}
+    schema = {"properties": many, "required": list(many)}
+    refused("s.properties.p1023", check_schema, "s", schema, budget())
+    check_schema("s", {"properties": dict(list(many.items())[:256])}, budget())
+    refused("s.properties", check_schema, "s", {"properties": many}, {**budget(), "parts": 2000})
     bare = methods.infer_messages([{"role": "user", "content": "hi"}])
     same(ASKED["messages"], bare)
     more = methods.infer_messages(

@@ -13,6 +13,7 @@ SCHEMA_BYTES_MAX = 32768
 DEPTH_MAX = 32
 BRANCHES_MAX = 32
 COUNT_MAX = 4096
+OPTIONAL_MAX = 256
 TEXT_BYTES_MAX = 256
 WORDS_BYTES = 32
 
@@ -64,6 +65,7 @@ class Walk:
 
     def __init__(self, definitions, left):
         self.definitions, self.left, self.open = definitions, left, []
+        self.optional = OPTIONAL_MAX
 
     def node(self, field, schema, depth, is_root=False):
         """The one form of a schema."""
@@ -162,6 +164,10 @@ class Walk:
             if not isinstance(name, str) or name not in properties or name in required[:index]:
                 place = f"{field}.required[{index}]"
                 raise FieldError(place, name, "a name of properties, each once")
+        self.optional -= len(properties) - len(required)
+        if self.optional < 0:
+            expected = f"at most {OPTIONAL_MAX} in a schema that are not in required"
+            raise FieldError(path, "more members that may be left out", expected)
         if "properties" in schema:
             form.update(properties=properties, required=required)
         if "additionalProperties" in schema:

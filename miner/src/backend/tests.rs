@@ -1,5 +1,6 @@
 //! The back ends against scripted servers: what is paid for, what is tried again, what is refused.
 
+mod forms;
 mod https;
 mod script;
 

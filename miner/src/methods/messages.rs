@@ -117,7 +117,11 @@ impl Messages {
             Ok(Declared {
                 name: object.text("name")?.to_owned(),
                 description: object.text("description")?.to_owned(),
-                parameters: Schema::read(&object.field("parameters"), parameters, &mut budget)?,
+                parameters: Schema::read_parameters(
+                    &object.field("parameters"),
+                    parameters,
+                    &mut budget,
+                )?,
             })
         })?;
         let response_schema = match args.has("responseSchema") {
@@ -143,6 +147,7 @@ impl Messages {
         let Self { messages, functions, choice, response_schema, output_tokens_max, stops } = self;
         check_messages(messages)?;
         check_functions(functions)?;
+        self.check_schemas()?;
         if let ToolChoice::Function(name) = choice
             && self.find(name).is_none()
         {
@@ -186,6 +191,17 @@ impl Messages {
             }
         }
         Ok(())
+    }
+
+    /// Checks what holds for all schemas together.
+    fn check_schemas(&self) -> Result<(), Refused> {
+        let response = self.response_schema.iter().map(|it| it.schema.cost());
+        let costs = self.functions.iter().map(|it| it.parameters.cost()).chain(response);
+        let left = costs.into_iter().try_fold(Budget::whole(), Budget::less);
+        left.map(drop).ok_or_else(|| {
+            let expected = "schemas that keep the limits for all of a request together";
+            Refused::new("args.functions", "more", expected)
+        })
     }
 
     /// The arguments in the order of docs/agent-methods.md section 3.
@@ -407,6 +423,9 @@ pub(crate) fn first_of(stops: &[String], text: &str) -> Option<usize> {
 
 /// What a model reads that is to answer with JSON.
 pub(super) fn told(schema: &Schema) -> String {
+    if schema.is_open() {
+        return "Answer with one JSON object, and with nothing else.".to_owned();
+    }
     let mut text = String::from("Answer with JSON that fits this schema, and with nothing else:\n");
     text.push_str(&schema.form().to_string());
     text

@@ -5,7 +5,7 @@
 //! a model reads, what it is held to, and what its output is checked against. Everything that costs
 //! more than reading is left for later: [`Schema::check`] compiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -26,6 +26,9 @@ pub const SCHEMA_BYTES_MAX: usize = 32_768;
 pub const SCHEMAS_BYTES_MAX: usize = 131_072;
 /// The most schemas within the schemas of a request, as often as they are referred to.
 pub const SCHEMA_PARTS_MAX: usize = 1_024;
+/// The most members in one schema that may be left out, as often as they are referred to: what holds a
+/// model to a form looks at all of them at once.
+pub const SCHEMA_OPTIONAL_MAX: usize = 256;
 /// How deep schemas may be nested; a reference is a level.
 pub const SCHEMA_DEPTH_MAX: usize = 32;
 /// The most values in the lists `enum` of a request.
@@ -47,10 +50,11 @@ const WORDS_BYTES: usize = 32;
 pub struct Schema {
     text: Arc<str>,
     form: Arc<Value>,
+    cost: Budget,
 }
 
-/// What is left of the limits that hold for all schemas of a request together.
-#[derive(Debug)]
+/// What is left of the limits that hold for all schemas of a request together, or what one takes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Budget {
     parts: usize,
     values: usize,
@@ -62,11 +66,21 @@ impl Budget {
     pub(super) const fn whole() -> Self {
         Self { parts: SCHEMA_PARTS_MAX, values: SCHEMA_VALUES_MAX, bytes: SCHEMAS_BYTES_MAX }
     }
+
+    /// What is left after so much; none if that is too much.
+    pub(super) fn less(self, cost: Self) -> Option<Self> {
+        Some(Self {
+            parts: self.parts.checked_sub(cost.parts)?,
+            values: self.values.checked_sub(cost.values)?,
+            bytes: self.bytes.checked_sub(cost.bytes)?,
+        })
+    }
 }
 
 impl Schema {
     /// Reads a schema, which messages call `field`.
     pub(super) fn read(field: &str, json: &Json<'_>, budget: &mut Budget) -> Result<Self, Refused> {
+        let before = *budget;
         let members = json.as_object().unwrap_or_default();
         let mut definitions = BTreeMap::new();
         for place in DEFINITIONS {
@@ -76,7 +90,8 @@ impl Schema {
                 definitions.insert(format!("#/{place}/{name}"), schema);
             }
         }
-        let mut reader = Reader { definitions, budget, open: Vec::new() };
+        let mut reader =
+            Reader { definitions, budget, open: Vec::new(), optional: SCHEMA_OPTIONAL_MAX };
         let form = reader.node(field, json, Place::Root)?;
         if form.get("type") != Some(&json!("object")) {
             let got = form.get("type").map_or_else(|| "no type".to_owned(), Value::to_string);
@@ -85,16 +100,54 @@ impl Schema {
         bytes_at_most(field, &form.to_string(), SCHEMA_BYTES_MAX)?;
         let mut text = String::new();
         json.write_to(&mut text);
-        Ok(Self { text: text.into(), form: Arc::new(form) })
+        let cost = before.less(*budget).unwrap_or(before);
+        Ok(Self { text: text.into(), form: Arc::new(form), cost })
     }
 
-    /// A schema that a program of this process made.
+    /// The same of the arguments of a function: one that names none has none.
+    pub(super) fn read_parameters(
+        field: &str,
+        json: &Json<'_>,
+        budget: &mut Budget,
+    ) -> Result<Self, Refused> {
+        let mut schema = Self::read(field, json, budget)?;
+        if schema.is_open()
+            && let Value::Object(form) = Arc::make_mut(&mut schema.form)
+        {
+            form.insert("properties".to_owned(), json!({}));
+            form.insert("required".to_owned(), json!([]));
+            form.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+        Ok(schema)
+    }
+
+    /// Whether any object fits.
+    pub(super) fn is_open(&self) -> bool {
+        let says = |key| self.form.get(key).is_some();
+        !says("properties") && !says("additionalProperties")
+    }
+
+    /// A schema of an answer that a program of this process made.
     ///
     /// # Errors
     /// What breaks a rule; `field` is what messages call the schema.
     pub fn of(field: &str, text: &str) -> Result<Self, Refused> {
         let json = members::read(field, text, ANSWER_DEPTH_MAX)?;
         Self::read(field, &json, &mut Budget::whole())
+    }
+
+    /// The same of the arguments of a function.
+    ///
+    /// # Errors
+    /// As for [`Self::of`].
+    pub fn of_parameters(field: &str, text: &str) -> Result<Self, Refused> {
+        let json = members::read(field, text, ANSWER_DEPTH_MAX)?;
+        Self::read_parameters(field, &json, &mut Budget::whole())
+    }
+
+    /// What it takes of the limits for all schemas of a request.
+    pub(super) const fn cost(&self) -> Budget {
+        self.cost
     }
 
     /// The schema as it was written, without white space.
@@ -169,6 +222,8 @@ struct Reader<'a, 'b> {
     budget: &'a mut Budget,
     /// References that are being followed.
     open: Vec<String>,
+    /// Members that may still be left out.
+    optional: usize,
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
@@ -260,16 +315,17 @@ impl<'a, 'b> Reader<'a, 'b> {
             Refused::new(&field, format_args!("{} values", given.len()), expected)
         })?;
         let mut values: Vec<Value> = Vec::with_capacity(given.len());
+        let mut seen = BTreeSet::new();
         for (index, json) in given.iter().enumerate() {
             let path = if key == "enum" { format!("{field}[{index}]") } else { field.clone() };
             let value = keywords::value(&path, json, types.as_deref())?;
             self.spend(&path, value.as_str().map_or(WORDS_BYTES, str::len))?;
-            if values.contains(&value) {
+            if !seen.insert(value.to_string()) {
                 return Err(Refused::new(path, value, "every value once"));
             }
             values.push(value);
         }
-        if keywords::is_nullable(node)? && !values.contains(&Value::Null) {
+        if keywords::is_nullable(node)? && seen.insert(Value::Null.to_string()) {
             values.push(Value::Null);
         }
         Ok(json!({ "enum": values }))
@@ -324,19 +380,30 @@ impl<'a, 'b> Reader<'a, 'b> {
             }
         }
         let required = if node.has("required") { node.texts("required")? } else { Vec::new() };
+        let mut seen = BTreeSet::new();
         for (index, name) in required.iter().enumerate() {
             let path = format!("{}[{index}]", node.field("required"));
-            if !properties.contains_key(name) || required.iter().take(index).any(|it| it == name) {
+            if !properties.contains_key(name) || !seen.insert(name) {
                 return Err(Refused::new(path, name, "a name of properties, each once"));
             }
         }
+        let optional = properties.len().saturating_sub(required.len());
+        self.optional = self.optional.checked_sub(optional).ok_or_else(|| {
+            let expected =
+                format!("at most {SCHEMA_OPTIONAL_MAX} in a schema that are not in required");
+            Refused::new(node.field("properties"), "more members that may be left out", expected)
+        })?;
         let others = match node.has("additionalProperties") {
             false if node.has("properties") => Some(Value::Bool(false)),
             false => None,
-            true => Some(match node.value("additionalProperties", "a schema")? {
-                Json::Bool(others) => Value::Bool(*others),
-                schema => self.node(&node.field("additionalProperties"), schema, place.below())?,
-            }),
+            true => {
+                let others = node.value("additionalProperties", "a schema")?;
+                let field = node.field("additionalProperties");
+                Some(match others.as_bool() {
+                    Some(others) => Value::Bool(others),
+                    None => self.node(&field, others, place.below())?,
+                })
+            }
         };
         if node.has("properties") {
             form.insert("properties".to_owned(), Value::Object(properties));

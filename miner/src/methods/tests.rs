@@ -111,6 +111,7 @@ fn the_limits_of_the_document_are_those_of_the_code() {
         vec![DECLARED_MAX],
         vec![SCHEMA_BYTES_MAX, SCHEMAS_BYTES_MAX],
         vec![SCHEMA_PARTS_MAX, SCHEMA_DEPTH_MAX],
+        vec![SCHEMA_OPTIONAL_MAX],
         vec![SCHEMA_VALUES_MAX, SCHEMA_TEXT_BYTES_MAX],
         vec![SCHEMA_BRANCHES_MAX],
         vec![usize::try_from(SCHEMA_COUNT_MAX).unwrap()],
@@ -268,14 +269,14 @@ fn messages(messages: Vec<Message>) -> Messages {
 /// The functions of the golden file, and the schema of an answer.
 fn declared() -> (Vec<Declared>, Schema) {
     let schemas = vectors_of("schemas");
-    let schema = |at: usize| Schema::of("s", &schemas[at].to_string()).unwrap();
-    let declare = |name: &str, description: &str, at| Declared {
+    let declare = |name: &str, description: &str, at: usize| Declared {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters: schema(at),
+        parameters: Schema::of_parameters("s", &schemas[at].to_string()).unwrap(),
     };
     let weather = declare("get_weather", "The weather of a place.", 0);
-    (vec![weather, declare("set-alarm", "", 1)], schema(2))
+    let person = Schema::of("s", &schemas[2].to_string()).unwrap();
+    (vec![weather, declare("set-alarm", "", 1)], person)
 }
 
 fn everything() -> String {

@@ -86,15 +86,16 @@ async fn a_call_that_is_wanted_is_made_and_fits() {
 #[tokio::test]
 async fn an_answer_stops_at_the_texts_that_are_told() {
     let model = model();
-    let question = [said(Role::User, "Count from one to ten in words.".into())];
-    let stops = ["three".to_owned(), "Three".to_owned()];
+    let question = [said(Role::User, "Tell me a story about three cats.".into())];
+    let stops = [".".to_owned(), "!".to_owned()];
     let whole = asked(&model, &question, &[], &Constraint::Free, (&[], 64)).await.unwrap();
     let output = asked(&model, &question, &[], &Constraint::Free, (&stops, 64)).await.unwrap();
     println!("{:?}, whole {:?}", output.text, whole.text);
     assert!(whole.text.starts_with(&output.text), "{:?}", output.text);
     assert!(output.output_tokens < whole.output_tokens);
     assert_eq!(output.end, End::Stop);
-    assert_eq!(1, stops.iter().map(|stop| output.text.matches(stop.as_str()).count()).sum());
+    let found = stops.iter().map(|stop| output.text.matches(stop.as_str()).count());
+    assert_eq!(1, found.sum::<usize>(), "{:?}", output.text);
 }
 
 /// Schemas that are as much work as the limits allow.
@@ -107,8 +108,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
     let values = |count: usize, length: usize| -> Vec<String> {
         (0..count).map(|at| format!("{at:04}{}", "x".repeat(length))).collect()
     };
-    let branches: Vec<_> =
-        (0..31).map(|at| members(15, &json!({ "enum": [at, "a", null] }))).collect();
+    let branches: Vec<_> = (0..31).map(|at| members(15, &json!({ "enum": [at, null] }))).collect();
     let mut deep = json!({ "type": "string", "minLength": 4096, "maxLength": 4096 });
     for _ in 0..14 {
         deep = json!({ "type": "array", "items": deep, "minItems": 4096, "maxItems": 4096 });
@@ -130,7 +130,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
         ("members of any kind", members(700, &json!({}))),
         (
             "members that may be left out",
-            json!({ "type": "object", "properties": members(700, &json!({ "type": "string" }))["properties"] }),
+            json!({ "type": "object", "properties": members(256, &json!({ "type": "string" }))["properties"] }),
         ),
         (
             "open objects",
@@ -167,6 +167,7 @@ async fn a_schema_within_the_limits_costs_a_bounded_time() {
     let model = model();
     let question = [said(Role::User, "Go on.".into())];
     drop(asked(&model, &question, &[], &Constraint::Free, (&[], 1)).await.unwrap());
+    let mut faults = Vec::new();
     for (name, hostile) in hostile() {
         let read = Instant::now();
         let schema = schema(&hostile);
@@ -179,10 +180,13 @@ async fn a_schema_within_the_limits_costs_a_bounded_time() {
             let begun = Instant::now();
             let output = asked(&model, &question, &[], &of(&schema), (&[], tokens)).await;
             times.push(begun.elapsed());
-            let output = output.unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(output.output_tokens <= tokens, "{name}");
+            match output {
+                Ok(output) => assert!(output.output_tokens <= tokens, "{name}"),
+                Err(error) => faults.push(format!("{name}: {error}")),
+            }
         }
         println!("{name}: read {read:?}, checked {checked:?}, 1 and 24 tokens {times:?}");
         assert!(times[0] < FIRST_TOKEN_MAX, "{name}: {times:?}");
     }
+    assert_eq!(faults, [""; 0]);
 }

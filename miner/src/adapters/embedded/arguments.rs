@@ -25,9 +25,18 @@ enum Kind {
     Integer { min: i64, max: i64 },
 }
 
+/// How a description says that an argument is a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dates {
+    /// By these letters, in whatever word: what members of a committee agree on.
+    Letters,
+    /// By a word: what updates something is no date.
+    Words,
+}
+
 /// The tool with a schema that allows only arguments of the conversation, the last message first;
 /// none if an argument is needed that nobody has written.
-pub(super) fn narrowed(tool: &ToolSpec, messages: &[Message]) -> Option<ToolSpec> {
+pub(super) fn narrowed(tool: &ToolSpec, messages: &[Message], dates: Dates) -> Option<ToolSpec> {
     let Some(properties) = tool.parameters.get("properties").and_then(Value::as_object) else {
         return Some(tool.clone());
     };
@@ -37,7 +46,7 @@ pub(super) fn narrowed(tool: &ToolSpec, messages: &[Message]) -> Option<ToolSpec
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    let kinds: Vec<_> = properties.iter().map(|(name, schema)| kind(name, schema)).collect();
+    let kinds: Vec<_> = properties.iter().map(|(name, schema)| kind(name, schema, dates)).collect();
     let dates = kinds.iter().filter(|kind| **kind == Some(Kind::Date)).count();
     let mut date = 0_usize;
     let mut narrow = Map::new();
@@ -71,7 +80,7 @@ pub(super) fn narrowed(tool: &ToolSpec, messages: &[Message]) -> Option<ToolSpec
     Some(ToolSpec { parameters, ..tool.clone() })
 }
 
-fn kind(name: &str, schema: &Value) -> Option<Kind> {
+fn kind(name: &str, schema: &Value, dates: Dates) -> Option<Kind> {
     let text = |key| schema.get(key).and_then(Value::as_str).unwrap_or_default();
     if schema.get("enum").is_some() {
         return None;
@@ -96,7 +105,11 @@ fn kind(name: &str, schema: &Value) -> Option<Kind> {
     if name == "expression" {
         return Some(Kind::Expression);
     }
-    about.contains("date").then_some(Kind::Date)
+    let is_date = match dates {
+        Dates::Letters => about.contains("date"),
+        Dates::Words => words(&about).any(|word| matches!(word, "date" | "dates")),
+    };
+    is_date.then_some(Kind::Date)
 }
 
 /// What the newest message has that has any, in its order, each once.

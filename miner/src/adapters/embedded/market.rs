@@ -12,6 +12,7 @@ use infer::{FileError, Grammars, Model, Reading, Session, Threads};
 use parking_lot::Mutex;
 use types::Hash;
 
+use super::arguments::Dates;
 use super::{Embedded, Inner, Job, plain, turns, unfit};
 use crate::backend::BackendError;
 use crate::executor::{self, Chosen, Form, Inference, ModelAsk, ModelFault, Stop};
@@ -118,6 +119,7 @@ impl Inner {
             thinks: false,
             so_far: String::new(),
             stops: Vec::new(),
+            dates: Dates::Letters,
             output_tokens_max,
             stop: stop.clone(),
         };

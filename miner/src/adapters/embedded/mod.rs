@@ -26,6 +26,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::arguments::Dates;
 pub use self::market::MarketModel;
 use crate::backend::{Backend, BackendError, Health, Manifest};
 use crate::executor::{self, Stop};
@@ -121,6 +122,7 @@ struct Job {
     thinks: bool,
     so_far: String,
     stops: Vec<String>,
+    dates: Dates,
     output_tokens_max: u32,
     stop: Stop,
 }
@@ -202,6 +204,7 @@ impl Backend for Embedded {
             thinks,
             so_far: so_far.to_owned(),
             stops: stops.to_vec(),
+            dates: Dates::Words,
             output_tokens_max,
             stop: Stop::new(stop.clone(), None),
         };
@@ -266,7 +269,7 @@ impl Inner {
             .session
             .generate(&prompt, &limits, grammar, &mut |event| match event {
                 Event::Token { text, .. } if written.stops_with(text) => Flow::Cancel,
-                _ => flow(&job.stop),
+                Event::Token { .. } | Event::Read { .. } => flow(&job.stop),
             })
             .map_err(|error| self.failed(&error, output_tokens_max))?;
         match generated.end {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::narrowed;
+use super::arguments::{Dates, narrowed};
 use super::facts::Facts;
 use super::names::Names;
 use crate::talk::{Message, Role, ToolCall, ToolSpec};
@@ -27,7 +27,7 @@ fn tool(name: &str) -> ToolSpec {
 
 /// The properties of a built-in tool's schema after a question.
 fn properties(name: &str, question: &str) -> Option<serde_json::Value> {
-    let narrow = narrowed(&tool(name), &[said(Role::User, question)])?;
+    let narrow = narrowed(&tool(name), &[said(Role::User, question)], Dates::Letters)?;
     Some(narrow.parameters["properties"].clone())
 }
 
@@ -84,7 +84,7 @@ async fn a_tool_whose_argument_nobody_has_written_is_not_called() {
 #[tokio::test]
 async fn an_earlier_message_is_asked_when_the_last_has_nothing() {
     let messages = [said(Role::User, ADDRESS), said(Role::User, "What does it have?")];
-    let narrow = narrowed(&tool("chain_get_balance"), &messages).unwrap();
+    let narrow = narrowed(&tool("chain_get_balance"), &messages, Dates::Letters).unwrap();
     assert_eq!(json!([ADDRESS]), narrow.parameters["properties"]["address"]["enum"]);
 }
 
@@ -121,4 +121,18 @@ fn long_numbers_have_short_names_and_come_back() {
     assert_eq!(text, names.show(&hidden));
     let own = format!("my ADDRESS is {ADDRESS}");
     assert_eq!(own, Names::default().hide(&own));
+}
+
+#[test]
+fn what_updates_something_is_no_date_in_runs() {
+    let update = ToolSpec {
+        name: "set_status".into(),
+        description: "Says what one does.".into(),
+        parameters: json!({ "type": "object", "required": ["text"],
+            "properties": { "text": { "type": "string", "description": "the update" } } }),
+    };
+    let messages = [said(Role::User, "Say that I am out.")];
+    assert_eq!(narrowed(&update, &messages, Dates::Letters), None);
+    let narrow = narrowed(&update, &messages, Dates::Words).unwrap();
+    assert_eq!(narrow.parameters["properties"], update.parameters["properties"]);
 }

@@ -73,7 +73,7 @@ impl Inner {
         let callable: Vec<ToolSpec> = job
             .tools
             .iter()
-            .filter_map(|tool| arguments::narrowed(tool, before))
+            .filter_map(|tool| arguments::narrowed(tool, before, job.dates))
             .filter(|tool| !after.iter().any(|message| calls(message, &tool.name)))
             .collect();
         let tool = self.choose_tool(job, question, &callable)?;
@@ -88,7 +88,7 @@ impl Inner {
     ) -> Result<Output, BackendError> {
         let (before, _) = asked(&job.messages);
         let question = before.last().map(|message| message.text.as_str()).unwrap_or_default();
-        let narrowed = |tool: &ToolSpec| arguments::narrowed(tool, before);
+        let narrowed = |tool: &ToolSpec| arguments::narrowed(tool, before, job.dates);
         let tools: Vec<_> =
             job.tools.iter().map(|tool| narrowed(tool).unwrap_or_else(|| tool.clone())).collect();
         let chosen = match &tools[..] {

@@ -30,8 +30,15 @@ fn function(name: &str) -> Value {
         "properties": { "city": { "type": "string" } }, "required": ["city"] } })
 }
 
+/// Checks that a request with these changes is refused for a field.
+fn is_refused(changes: &Value, field: &str) {
+    let refused = Request::parse(&envelope(changes), None).expect_err(&changes.to_string());
+    let told = (&*refused.field, refused.method);
+    assert_eq!(told, (field, Some(Method::InferMessages)), "{changes}");
+}
+
 #[test]
-fn what_breaks_a_rule_is_refused_with_its_field() {
+fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
     let call = json!({ "id": "c", "name": "f", "arguments": {} });
     let of = |role: &str| json!({ "role": role, "content": "x" });
     let with = |role: &str, key: &str, value: Value| {
@@ -39,9 +46,6 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         message[key] = value;
         json!([message])
     };
-    let schema = json!({ "schema": { "type": "object" } });
-    let twice = json!([function("f"), function("f")]);
-    let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
     for (changes, field) in [
         (json!({ "messages": [] }), "args.messages"),
         (json!({ "messages": {} }), "args.messages"),
@@ -77,6 +81,17 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
             json!([{ "id": "c", "name": "f", "arguments": "{}" }])) }),
             "args.messages[0].toolCalls[0].arguments",
         ),
+    ] {
+        is_refused(&changes, field);
+    }
+}
+
+#[test]
+fn what_else_breaks_a_rule_is_refused_with_its_field() {
+    let schema = json!({ "schema": { "type": "object" } });
+    let twice = json!([function("f"), function("f")]);
+    let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
+    for (changes, field) in [
         (json!({ "functions": twice }), "args.functions[1].name"),
         (json!({ "functions": many }), "args.functions"),
         (json!({ "functions": [function("")] }), "args.functions[0].name"),
@@ -127,13 +142,30 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         (json!({ "stop": "a" }), "args.stop"),
         (json!({ "temperature": 1 }), "args.temperature"),
     ] {
-        let refused = Request::parse(&envelope(&changes), None).expect_err(&changes.to_string());
-        assert_eq!(
-            (&*refused.field, refused.method),
-            (field, Some(Method::InferMessages)),
-            "{changes}"
-        );
+        is_refused(&changes, field);
     }
+}
+
+#[test]
+fn what_a_program_asks_keeps_the_limits_for_all_schemas_together() {
+    let members: serde_json::Map<_, _> = (0..250).map(|at| (format!("p{at}"), json!({}))).collect();
+    let text = json!({ "properties": members }).to_string();
+    let declare = |at: usize| Declared {
+        name: format!("f{at}"),
+        description: String::new(),
+        parameters: Schema::of_parameters("s", &text).unwrap(),
+    };
+    let asked = |count: usize| Messages {
+        messages: vec![conversation::message(Role::User, "hi".to_owned())],
+        functions: (0..count).map(declare).collect(),
+        choice: ToolChoice::Auto,
+        response_schema: None,
+        output_tokens_max: None,
+        stops: Vec::new(),
+    };
+    assert!(Request::new(Ask::InferMessages(asked(4))).is_ok());
+    let refused = Request::new(Ask::InferMessages(asked(5))).unwrap_err();
+    assert_eq!(refused.field, "args.functions");
 }
 
 #[test]
@@ -253,12 +285,15 @@ fn hostile() -> Vec<(&'static str, String)> {
                 None => json!({ "type": "integer", "minimum": 1, "description": "a number" }),
                 Some(below) => json!({ "$ref": format!("#/$defs/d{below}") }),
             };
-            let both = json!({ "type": "object", "properties": { "l": below, "r": below } });
+            let both = json!({ "type": "object", "properties": { "l": below, "r": below },
+                "required": ["l", "r"] });
             (format!("d{level}"), both)
         })
         .collect();
     let doubled = json!({ "$defs": doubling, "$ref": "#/$defs/d8" });
-    let wide = json!({ "type": "object", "properties": members(650, &json!({})) });
+    let wide = members(600, &json!({}));
+    let names: Vec<_> = wide.keys().cloned().collect();
+    let wide = json!({ "type": "object", "properties": wide, "required": names });
     let of = |name: &str, parameters: &Value| json!({ "name": name, "description": "", "parameters": parameters });
     let small = |at: usize| of(&format!("f{at}"), &json!({}));
     let said = json!({ "role": "user", "content": "" });

@@ -164,11 +164,9 @@ pub(super) fn types(node: &Members<'_, '_>) -> Result<Option<Vec<Type>>, Refused
         return Ok(None);
     }
     let field = node.field("type");
-    let names: Vec<&str> = match node.value("type", "a type")? {
-        Json::String(name) => vec![name],
-        Json::Array(names) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
-        other => return Err(Refused::new(field, other.kind(), "a type or a list of types")),
-    };
+    let value = node.value("type", "a type")?;
+    let given = value.as_array().unwrap_or_else(|| std::slice::from_ref(value));
+    let names: Vec<&str> = given.iter().map(|name| name.as_str().unwrap_or_default()).collect();
     let mut found = Vec::new();
     for name in &names {
         let of = Type::ALL.into_iter().find(|of| of.name() == *name);

@@ -251,6 +251,24 @@ fn an_answer_with_a_schema_is_json_that_fits() {
 }
 
 #[test]
+fn any_object_may_be_asked_for_and_a_function_may_have_no_arguments() {
+    let asks = json!({ "responseSchema": { "schema": { "type": "object" } } });
+    let course = &mut Course::of_request(&request(&asks), &[]).unwrap();
+    assert_eq!(course.messages[0].text, "Answer with one JSON object, and with nothing else.");
+    ends(course.take(&says("{\"a\":[1]}")), Reason::Stop, "{\"a\":[1]}");
+    for parameters in [json!({}), json!({ "type": "object" }), json!({ "properties": {} })] {
+        let function = json!({ "name": "ping", "description": "", "parameters": parameters });
+        let course = &mut self::course(&json!({ "functions": [function] }));
+        assert_eq!(course.tools[1].parameters["additionalProperties"], false, "{parameters}");
+        assert_eq!(course.take(&calls("", &[("ping", json!({ "a": 1 }))])), Move::Again);
+        assert_eq!(
+            end(course.take(&calls("", &[("ping", json!({}))]))).1.reason,
+            Reason::ToolCalls
+        );
+    }
+}
+
+#[test]
 fn after_a_miss_no_tool_may_be_called_though_the_same_are_offered() {
     let course = &mut course(&city());
     let offered = course.iteration(5).tools.to_vec();
