@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use types::Hash;
+use types::{Address, Hash};
 
 use crate::keys::KeyId;
 use crate::money::Tally;
 use crate::record::{Phase, Purpose, Record};
-use crate::store::{About, Loose};
+use crate::store::{Loose, Opening};
 
 /// A transaction of the wallet's account, as the chain has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,10 @@ pub struct ChainBooks {
 /// What the store has.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct OwnBooks {
+    /// The wallet.
+    pub wallet: Option<Address>,
+    /// How the wallet stood when the books were opened; none if the gateway never worked.
+    pub opening: Option<Opening>,
     /// All requests.
     pub requests: Vec<Record>,
     /// What is counted of each key.
@@ -253,16 +257,6 @@ impl Verdict {
     pub const fn agrees(&self) -> bool {
         self.faults.is_empty()
     }
-}
-
-/// The sum of drains in the store, micro-OMBRA.
-#[must_use]
-pub fn drained_micro(loose: &[Loose]) -> u64 {
-    let micro = |it: &Loose| match it.about {
-        About::Drain { micro, .. } => micro,
-        About::Filler | About::Request { .. } => 0,
-    };
-    loose.iter().map(micro).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

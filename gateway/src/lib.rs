@@ -15,6 +15,7 @@
 //!
 //! Not here: models, the rules of the ledger, the command line.
 
+mod audit;
 pub mod books;
 pub mod chain;
 pub mod desk;
@@ -24,6 +25,7 @@ mod lookout;
 pub mod model;
 pub mod money;
 pub mod openai;
+pub mod program;
 pub mod question;
 pub mod record;
 pub mod settings;

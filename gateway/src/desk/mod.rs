@@ -1,6 +1,7 @@
 //! The desk: takes requests in, has one worker for each that is not over, and tells how far they are.
 
 mod blobs;
+mod drain;
 mod ended;
 mod progress;
 mod work;
@@ -25,6 +26,7 @@ use crate::question::{Prices, Question};
 use crate::record::{Delivery, RequestId};
 use crate::settings::Settings;
 use crate::store::{Admission, Attached, NewRequest, Store};
+pub use drain::DrainFault;
 pub use ended::{Answered, Ended};
 pub use progress::Progress;
 
@@ -142,6 +144,12 @@ impl Desk {
             Ok::<(), Halt>(())
         };
         tokio::try_join!(recovering, watching).map(|((), ())| ())
+    }
+
+    /// The store.
+    #[must_use]
+    pub const fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// Whether requests can be taken in.

@@ -1,7 +1,7 @@
 //! The store: keys, what they have spent, requests, and signed transactions, in one file.
 //!
 //! ```text
-//! meta      | name                | JSON                | owner; next numbers
+//! meta      | name                | JSON                | owner; opening of the books; next numbers
 //! keys      | key                 | JSON of Key         |
 //! hashes    | sha256 of a secret  | key                 | of keys that are not revoked
 //! tallies   | key                 | JSON of Tally       |
@@ -30,15 +30,15 @@ use std::sync::Arc;
 
 use miner::journal::{JournalError, Scribe};
 use miner::ports::Clock;
-use redb::{Database, Durability, ReadableTable, WriteTransaction};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, WriteTransaction};
 use tokio::sync::oneshot;
 use types::Address;
 use wallet::Chain;
 
 pub use keys::{KeyFault, KeyStanding};
 pub use requests::{Admission, Attached, NewRequest};
-pub use tables::{About, Loose, Owner};
-use tables::{META, OWNER, Result, get, prepare, put, read};
+pub use tables::{About, Loose, Opening, Owner};
+use tables::{META, OPENING, OWNER, Result, get, prepare, put, read};
 
 /// The form of the rows. A store of another form is not opened.
 pub const FORMAT_VERSION: u32 = 1;
@@ -109,6 +109,38 @@ impl Store {
         }
         let scribe = Scribe::start(Arc::clone(&database)).map_err(failed)?;
         Ok(Self { database, scribe, clock })
+    }
+
+    /// Opens the books, at the first start: how the wallet stands on the chain.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn begin_books(&self, opening: Opening) -> Result<()> {
+        self.change(move |write| {
+            let mut meta = write.open_table(META)?;
+            let known: Option<Opening> = get(&meta, OPENING)?;
+            if known.is_none() {
+                put(&mut meta, OPENING, &opening)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// How the wallet stood when the books were opened; none if the gateway never worked.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn opening(&self) -> Result<Option<Opening>> {
+        get(&self.database.begin_read()?.open_table(META)?, OPENING)
+    }
+
+    /// Whose store it is.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn owner(&self) -> Result<Option<Owner>> {
+        get(&self.database.begin_read()?.open_table(META)?, OWNER)
     }
 
     /// One change, synced before this is ready. What it answers is given back.

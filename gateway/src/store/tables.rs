@@ -33,6 +33,19 @@ pub(super) const OWNER: &str = "owner";
 /// The row of [`META`] with the next numbers.
 pub(super) const NEXT: &str = "next";
 
+/// The row of [`META`] with how the wallet stood at the first start.
+pub(super) const OPENING: &str = "opening";
+
+/// How the wallet stood when the books were opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// What it had, micro-OMBRA.
+    pub balance_micro: u64,
+    /// After which block.
+    pub height: u64,
+}
+
 /// Whose store it is, and of which chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
