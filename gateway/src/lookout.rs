@@ -16,6 +16,8 @@ use wallet::{Client, Kind};
 
 /// Between two attempts to subscribe.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long an event may come after the record that it is about.
+const EVENT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The transaction that ended a run, and its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,23 @@ impl Lookout {
     /// What is notified when something happens to a run. It is told of until it is left.
     pub(crate) fn wait_for(&self, run: Hash) -> Arc<Notify> {
         Arc::clone(&self.0.lock().entry(run).or_default().notify)
+    }
+
+    /// What ended a run, waiting a little for it: the record of a run may be there before its event.
+    pub(crate) async fn ended_by(&self, run: Hash) -> Option<EndedBy> {
+        let notify = self.wait_for(run);
+        let seen = async {
+            loop {
+                let known = self.0.lock().get(&run).and_then(|it| it.ended_by);
+                if known.is_some() {
+                    return known;
+                }
+                notify.notified().await;
+            }
+        };
+        let seen = tokio::time::timeout(EVENT_PATIENCE, seen).await.ok().flatten();
+        self.leave(&run);
+        seen
     }
 
     /// Nobody waits for a run any more; what ended it, if that was seen.

@@ -48,6 +48,8 @@ pub struct Settings {
     /// What a claim locks of a miner's bond, micro-OMBRA; 0 asks for none, nothing for what clients ask
     /// for by default.
     pub claim_bond_micro: Option<u64>,
+    /// The address of an explorer, into which the page links; that of the node if none is named.
+    pub explorer: Option<String>,
     /// Names that programs ask for, and the models that they mean.
     pub aliases: BTreeMap<String, String>,
 }
@@ -67,6 +69,7 @@ impl Default for Settings {
             request_bytes_max: 6 * 1024 * 1024,
             answer_wait_ms: 600_000,
             claim_bond_micro: None,
+            explorer: None,
             aliases: BTreeMap::new(),
         }
     }

@@ -180,7 +180,7 @@ impl Desk {
             let why = if has_no_miner { Unpaid::NoMiner } else { self.why(run).await? };
             return self.end_unpaid(record, why).await;
         }
-        let ended_by = self.lookout.leave(&run.agent_run_id);
+        let ended_by = self.lookout.ended_by(run.agent_run_id).await;
         let bill = Bill {
             run: run.agent_run_id,
             status: run.status.clone(),

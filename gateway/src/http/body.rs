@@ -1,13 +1,17 @@
 //! Bodies: what is read of requests, and answers as JSON.
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 use serde_json::Value;
 
 use crate::openai::Fault;
+
+/// So many times the longest body is passed over of one that is longer.
+const PASSED_OVER_TIMES: usize = 8;
 
 /// Reads a body of JSON of at most `bytes_max`; it is not looked at.
 ///
@@ -23,7 +27,22 @@ pub(super) async fn read(
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(Fault::not_json(kind));
     }
-    to_bytes(body, bytes_max).await.map_err(|_too_long_or_gone| Fault::too_long(bytes_max))
+    let mut parts = body.into_data_stream();
+    let (mut read, mut passed_over) = (BytesMut::new(), 0_usize);
+    while let Some(part) = parts.next().await {
+        let part =
+            part.map_err(|error| Fault::malformed(format!("the body broke off: {error}")))?;
+        if passed_over == 0 && read.len().saturating_add(part.len()) <= bytes_max {
+            read.extend_from_slice(&part);
+            continue;
+        }
+        // Who is answered in the middle of a body may not hear the answer.
+        passed_over = passed_over.saturating_add(part.len());
+        if passed_over > bytes_max.saturating_mul(PASSED_OVER_TIMES) {
+            break;
+        }
+    }
+    if passed_over > 0 { Err(Fault::too_long(bytes_max)) } else { Ok(read.freeze()) }
 }
 
 /// JSON with a status.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! POST /v1/chat/completions    chat.rs, stream.rs
-//! GET  /v1/models, /v1/key     lists.rs
+//! GET  /v1/models, /v1/key, /v1/requests   lists.rs
+//! GET  /                       page.rs
 //! GET  /healthz                whether requests can be taken in
 //! ```
 //!
@@ -14,6 +15,7 @@ mod chat;
 mod connection;
 mod door;
 mod lists;
+mod page;
 mod server;
 mod stream;
 
@@ -37,6 +39,10 @@ pub(crate) fn routes(desk: Arc<Desk>) -> Router {
         .route("/v1/models", get(lists::models))
         .route("/v1/models/{*model}", get(lists::model))
         .route("/v1/key", get(lists::key))
+        .route("/v1/requests", get(lists::requests))
+        .route("/", get(page::index))
+        .route("/page.js", get(page::script))
+        .route("/page.css", get(page::style))
         .route("/healthz", get(health))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_path)

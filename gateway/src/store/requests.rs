@@ -7,12 +7,15 @@ use super::Store;
 use super::tables::{
     BODIES, DAYS, META, NAMES, NEXT, Next, OPEN, REQUESTS, Result, TALLIES, get, put, read,
 };
-use crate::keys::Key;
+use crate::keys::{Key, KeyId};
 use crate::money::{Day, Demand, Refused, Standing, Tally, admit, day_of};
 use crate::record::{Delivery, Phase, Record, RequestId};
 
 /// For how long an answer is kept for its `Idempotency-Key`.
 const NAMED_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// How many requests of all keys are looked at for those of one.
+const LOOKED_AT_MAX: usize = 5_000;
 
 /// A request that came in.
 #[derive(Clone, Debug)]
@@ -96,6 +99,26 @@ impl Store {
     pub fn requests(&self, most: usize) -> Result<Vec<Record>> {
         let requests = self.database.begin_read()?.open_table(REQUESTS)?;
         requests.iter()?.rev().take(most).map(|row| read(row?.1.value())).collect()
+    }
+
+    /// The newest requests of a key, at most `most`; of the last ones of all keys only so many are looked
+    /// at that this takes no long time.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn requests_of(&self, key: KeyId, most: usize) -> Result<Vec<Record>> {
+        let requests = self.database.begin_read()?.open_table(REQUESTS)?;
+        let mut records = Vec::new();
+        for row in requests.iter()?.rev().take(LOOKED_AT_MAX) {
+            let record: Record = read(row?.1.value())?;
+            if record.key == key {
+                records.push(record);
+            }
+            if records.len() >= most {
+                break;
+            }
+        }
+        Ok(records)
     }
 
     /// Writes down how far a request is. One that is over stays as it is.

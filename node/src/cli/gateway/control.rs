@@ -16,6 +16,7 @@ use gateway::books::OwnBooks;
 use gateway::desk::Desk;
 use gateway::keys::Key;
 use gateway::money::Limits;
+use gateway::record::Record;
 use gateway::store::{KeyFault, KeyStanding};
 use rpc::socket::PrivateSocket;
 use serde::de::DeserializeOwned;
@@ -81,6 +82,7 @@ impl Socket {
             .route("/keys", get(keys).post(new_key))
             .route("/keys/{name}", delete(revoke))
             .route("/books", get(books))
+            .route("/requests/{most}", get(requests))
             .route("/drain", post(drain))
             .with_state(desk);
         let serving = axum::serve(SameUser(self.0), routes).into_future();
@@ -118,6 +120,10 @@ async fn books(State(desk): At) -> Response {
         Ok(books) => told(books),
         Err(_panic) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+async fn requests(State(desk): At, UrlPath(most): UrlPath<usize>) -> Response {
+    told(desk.store().requests(most))
 }
 
 async fn drain(State(desk): At, Json(Drain { to, micro }): Json<Drain>) -> Response {
@@ -184,6 +190,11 @@ impl Control {
     /// What the store has.
     pub(super) async fn books(self) -> Result<OwnBooks, CliError> {
         self.ask(Method::GET, "/books", &()).await
+    }
+
+    /// The newest requests, at most `most`.
+    pub(super) async fn requests(self, most: usize) -> Result<Vec<Record>, CliError> {
+        self.ask(Method::GET, &format!("/requests/{most}"), &()).await
     }
 
     /// Moves money.

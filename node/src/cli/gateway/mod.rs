@@ -5,6 +5,7 @@ mod control;
 mod key;
 mod money;
 mod place;
+mod requests;
 mod serve;
 
 use clap::{Args, Subcommand};
@@ -41,6 +42,8 @@ enum GatewayCommand {
     Fund(money::FundArgs),
     /// Move money of the gateway's wallet that no request needs to another
     Drain(money::DrainArgs),
+    /// The newest requests, and what became of them
+    Requests(requests::RequestsArgs),
     /// Compare the gateway's books with the chain's; exit code 1 if they do not agree
     Check(books::CheckArgs),
 }
@@ -51,6 +54,7 @@ pub(super) async fn run(args: GatewayArgs, out: Out<'_>) -> Outcome {
         Some(GatewayCommand::Key(command)) => key::run(command, out).await,
         Some(GatewayCommand::Fund(args)) => money::fund(args, out).await,
         Some(GatewayCommand::Drain(args)) => Box::pin(money::drain(args, out)).await,
+        Some(GatewayCommand::Requests(args)) => requests::run(args, out).await,
         Some(GatewayCommand::Check(args)) => books::run(args, out).await,
     }
 }
