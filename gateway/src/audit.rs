@@ -74,10 +74,12 @@ impl Node {
             if is_transfer {
                 fee_micro = fee_micro.saturating_add(number(&item["fee"]).unwrap_or_default());
             }
-            if kind == "SOCIAL_BLOB_CHUNK" {
-                let (prices, _) = self.prices().await?;
-                fee_micro = fee_micro.saturating_add(prices.blob_chunk_micro);
-            }
+            let (prices, _) = self.prices().await?;
+            fee_micro = fee_micro.saturating_add(match kind.as_str() {
+                "SOCIAL_BLOB_INIT" => prices.blob_init_micro,
+                "SOCIAL_BLOB_CHUNK" => prices.blob_chunk_micro,
+                _ => 0,
+            });
         }
         let amount = number(&item["amount"]).filter(|_| is_transfer);
         Ok(Some(ChainTx {

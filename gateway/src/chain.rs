@@ -52,13 +52,12 @@ impl Node {
     /// What things cost now, and whether runs can be protected.
     pub(crate) async fn prices(&self) -> Answer<(Prices, bool)> {
         let fees: Value = self.client.fee_schedule().await.map_err(|it| error(&it))?.into_value();
-        let chain = self.client.chain_info().await.map_err(|it| error(&it))?.into_value();
+        let price = |name: &str| number(&fees[name]).unwrap_or_default();
         let prices = Prices {
-            base_fee_micro: number(&fees["baseFee"]).unwrap_or_default(),
-            blob_chunk_micro: number(&chain.params["blobFeePerChunk"])
-                .unwrap_or_else(|| types::Params::default().blob_fee_per_chunk.get()),
-            max_fee_micro_min: number(&chain.params["minMaxFee"])
-                .unwrap_or_else(|| types::Params::default().min_max_fee.get()),
+            base_fee_micro: price("baseFee"),
+            blob_init_micro: price("blobInitFee"),
+            blob_chunk_micro: price("blobFeePerChunk"),
+            max_fee_micro_min: price("minMaxFee"),
         };
         Ok((prices, fees.get("baseFee").is_some()))
     }

@@ -21,8 +21,9 @@ const ENVELOPE_BYTES_MAX: usize = 4 * 1024 * 1024;
 const TX_BYTES: u64 = 1_536;
 /// What an AGENT_REQUEST is charged besides its size (docs/protocol.md section 15.1).
 const REQUEST_CHARGED_BYTES: u64 = 2_048;
-/// The base fee may rise while a request waits, and more than one attempt may be charged.
-const FEE_MARGIN: u64 = 2;
+/// So many times what a place costs now: pools set so much aside for a transaction that waits
+/// (docs/protocol.md section 15.3).
+pub(crate) const FEE_MARGIN: u64 = 4;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Question {
 pub struct Prices {
     /// Micro-OMBRA for each KiB.
     pub base_fee_micro: u64,
+    /// What announcing a blob burns, micro-OMBRA.
+    pub blob_init_micro: u64,
     /// What each chunk of a blob burns, micro-OMBRA.
     pub blob_chunk_micro: u64,
     /// The least escrow, micro-OMBRA.
@@ -91,7 +94,9 @@ impl Question {
         });
         let bytes = request_bytes.saturating_add(TX_BYTES).saturating_add(blob_bytes);
         let places = bytes.saturating_mul(prices.base_fee_micro).div_ceil(1_024);
-        let burned = chunks.saturating_mul(prices.blob_chunk_micro);
+        let init_micro = if self.blob.is_some() { prices.blob_init_micro } else { 0 };
+        let chunks_micro = chunks.saturating_mul(prices.blob_chunk_micro);
+        let burned = init_micro.saturating_add(chunks_micro);
         places.saturating_mul(FEE_MARGIN).saturating_add(burned)
     }
 
@@ -134,8 +139,12 @@ mod tests {
     use crate::openai::{ChatRequest, parse};
     use crate::settings::Settings;
 
-    const PRICES: Prices =
-        Prices { base_fee_micro: 10, blob_chunk_micro: 100, max_fee_micro_min: 100 };
+    const PRICES: Prices = Prices {
+        base_fee_micro: 10,
+        blob_init_micro: 1_000,
+        blob_chunk_micro: 100,
+        max_fee_micro_min: 100,
+    };
 
     fn asked(content: &str, tokens: Value) -> ChatRequest {
         let messages = json!([{ "role": "user", "content": content }]);
@@ -174,7 +183,7 @@ mod tests {
         assert_eq!(r#"{"ombraAgent":1,"method":"inferMessages","blob":true}"#, long.prompt);
         assert!(long.blob.as_ref().is_some_and(|blob| blob.contains("xxx")));
         assert_eq!(None, short.blob);
-        assert!(long.fees_micro(PRICES) >= short.fees_micro(PRICES) + 100);
+        assert!(long.fees_micro(PRICES) >= short.fees_micro(PRICES) + 1_100);
         assert_eq!(short.max_fee_micro + short.fees_micro(PRICES), short.micro(PRICES));
         assert_eq!(0, short.fees_micro(Prices::default()));
     }

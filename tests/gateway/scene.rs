@@ -33,6 +33,14 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
+    /// A scene of a chain on which a claim lapses soon, for good, with a key that has these limits.
+    pub(crate) fn of_short_claims(limits: &[&str]) -> anyhow::Result<Self> {
+        let params = ["claimTtlMs=1500", "maxReopens=0", "precisionMs=50", "messageDelayMs=50"];
+        let mut chain = vec!["--v7", "0"];
+        chain.extend(params.into_iter().flat_map(|param| ["--param", param]));
+        Self::of_chain(SETTINGS, limits, &chain)
+    }
+
     /// A scene with a key that has these limits.
     pub(crate) fn with_key(limits: &[&str]) -> anyhow::Result<Self> {
         Self::new(SETTINGS, limits)
@@ -40,19 +48,18 @@ impl Scene {
 
     /// The same with other settings.
     pub(crate) fn new(settings: &str, limits: &[&str]) -> anyhow::Result<Self> {
-        Self::of_chain(settings, limits, &[])
+        // Fees for places in blocks, and bonds.
+        Self::of_chain(settings, limits, &["--v7", "0"])
     }
 
-    /// The same on a chain with these parameters.
+    /// The same on a chain that is made with these options.
     pub(crate) fn of_chain(
         settings: &str,
         limits: &[&str],
         chain: &[&str],
     ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        // Fees for places in blocks, and bonds.
-        let mut more = vec!["--v7".to_owned(), "0".to_owned()];
-        more.extend(chain.iter().map(ToString::to_string));
+        let more = chain.iter().map(ToString::to_string).collect();
         let node = Node::start(DevOptions { accounts: 4, more, ..DevOptions::from_environment() })?;
         let wire = Wire::to(node.rpc, Arc::new(Marks::default()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
@@ -95,7 +102,16 @@ impl Scene {
 
     /// How many runs there are on the chain.
     pub(crate) fn runs(&self) -> anyhow::Result<usize> {
-        let listed = self.node.call("ombra_listAgentRuns", &json!([{}, { "limit": 500 }]))?;
+        self.listed(&json!({}))
+    }
+
+    /// How many of them have this status.
+    pub(crate) fn runs_that_are(&self, status: &str) -> anyhow::Result<usize> {
+        self.listed(&json!({ "status": status }))
+    }
+
+    fn listed(&self, filter: &Value) -> anyhow::Result<usize> {
+        let listed = self.node.call("ombra_listAgentRuns", &json!([filter, { "limit": 500 }]))?;
         Ok(listed["items"].as_array().map_or(0, Vec::len))
     }
 

@@ -51,12 +51,12 @@ impl Desk {
         init: &BlobInit,
     ) -> Result<Result<(), String>, Halt> {
         let blob_id = &init.blob_id;
-        let chunk_micro = self.outbox.chain().await?.blob_chunk_fee_micro;
+        let (prices, _) = patiently(PAUSE_MS, &self.stop, &mut || self.prices()).await?;
         loop {
             let ask = &mut || self.node.miners.blob(blob_id);
             let found = patiently(PAUSE_MS, &self.stop, ask).await?;
             let (body, burns_micro) = match found {
-                None => (Body::BlobInit(init.clone()), 0),
+                None => (Body::BlobInit(init.clone()), prices.blob_init_micro),
                 Some(blob) if blob.owner != self.wallet() => return Ok(Err(TAKEN.to_owned())),
                 Some(blob) if blob.content_hash != init.content_hash => {
                     return Ok(Err(TAKEN.to_owned()));
@@ -65,7 +65,10 @@ impl Desk {
                 Some(blob) if blob.received < init.total_chunks => {
                     let chunk_data = chunk(text, blob.received);
                     let (blob_id, chunk_index) = (blob_id.clone(), blob.received);
-                    (Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data }), chunk_micro)
+                    (
+                        Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data }),
+                        prices.blob_chunk_micro,
+                    )
                 }
                 Some(_) => (Body::BlobFinalize(BlobFinalize { blob_id: blob_id.clone() }), 0),
             };

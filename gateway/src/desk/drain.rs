@@ -5,6 +5,7 @@ use types::tx::Transfer;
 use types::{Address, Amount, Body, Hash};
 
 use super::{Desk, PAUSE_MS};
+use crate::question::FEE_MARGIN;
 use crate::record::Record;
 use crate::store::About;
 
@@ -76,7 +77,10 @@ impl Desk {
         let open = self.store.open_requests()?;
         let outstanding = open.iter().map(Record::outstanding_micro);
         let outstanding_micro = outstanding.fold(0, u64::saturating_add);
-        let place_micro = TRANSFER_BYTES.saturating_mul(prices.base_fee_micro).div_ceil(1_024);
+        let place_micro = TRANSFER_BYTES
+            .saturating_mul(prices.base_fee_micro)
+            .div_ceil(1_024)
+            .saturating_mul(FEE_MARGIN);
         Ok(balance_micro.saturating_sub(outstanding_micro).saturating_sub(place_micro))
     }
 }

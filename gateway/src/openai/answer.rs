@@ -30,7 +30,7 @@ struct Answer {
 /// What the model said.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    finish: &'static str,
+    pub(super) finish: &'static str,
     text: String,
     calls: Vec<Call>,
 }
@@ -61,7 +61,7 @@ impl Reply {
         Ok(Self { finish, text, calls })
     }
 
-    fn content(&self) -> Option<&str> {
+    pub(super) fn content(&self) -> Option<&str> {
         let has_text = self.calls.is_empty() || !self.text.is_empty();
         has_text.then_some(self.text.as_str())
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::calls;
 use super::fault::Fault;
 use super::request::{object, short};
 
@@ -16,7 +17,9 @@ pub(super) fn read(given: &Value) -> Result<Value, Fault> {
         return Err(Fault::parameter("messages", message));
     };
     let read = |(place, value)| message(&format!("messages[{place}]"), value);
-    list.iter().enumerate().map(read).collect()
+    let read: Vec<Value> = list.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    calls::check(&read)?;
+    Ok(Value::Array(read))
 }
 
 fn message(param: &str, value: &Value) -> Result<Value, Fault> {

@@ -1,6 +1,7 @@
 //! The interface of `OpenAI`: what is asked, what is answered, and how faults are told. Pure.
 
 mod answer;
+mod calls;
 mod fault;
 mod messages;
 mod request;

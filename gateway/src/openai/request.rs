@@ -70,13 +70,16 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, Fault> {
     let functions = tools::functions(body.get("tools"))?;
     let choice = tools::choice(body.get("tool_choice"), &functions)?;
     args.insert("functions".to_owned(), Value::Array(functions));
+    let schema = tools::response_schema(body.get("response_format"))?;
+    let stop = stop(body.get("stop"))?;
+    if schema.is_some() && (tools::forces(&choice) || stop.is_some()) {
+        let message = "response_format: no answer has a form beside a tool_choice that forces a call, \
+                       or beside stop";
+        return Err(Fault::parameter("response_format", message));
+    }
     args.insert("toolChoice".to_owned(), choice);
-    if let Some(schema) = tools::response_schema(body.get("response_format"))? {
-        args.insert("responseSchema".to_owned(), schema);
-    }
-    if let Some(stop) = stop(body.get("stop"))? {
-        args.insert("stop".to_owned(), stop);
-    }
+    args.extend(schema.map(|schema| ("responseSchema".to_owned(), schema)));
+    args.extend(stop.map(|stop| ("stop".to_owned(), stop)));
     let output_tokens_max = output_tokens_max(&body)?;
     Ok(ChatRequest { model, args, output_tokens_max, is_stream, includes_usage, ignored })
 }

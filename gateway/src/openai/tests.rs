@@ -40,9 +40,8 @@ fn a_conversation_with_calls_keeps_them() {
             { "role": "tool", "tool_call_id": "c0", "content": "2" },
         ],
         "tools": [{ "type": "function", "function": { "name": "add", "strict": true } }],
-        "tool_choice": { "type": "function", "function": { "name": "add" } },
+        "tool_choice": "auto",
         "response_format": { "type": "json_schema", "json_schema": { "name": "n", "strict": true, "schema": { "type": "object" } } },
-        "stop": "END",
         "max_completion_tokens": 9,
         "max_tokens": 8,
         "temperature": 0.5,
@@ -56,9 +55,8 @@ fn a_conversation_with_calls_keeps_them() {
             { "role": "tool", "content": "2", "toolCallId": "c0" },
         ],
         "functions": [{ "name": "add", "description": "", "parameters": { "type": "object", "properties": {} } }],
-        "toolChoice": { "name": "add" },
+        "toolChoice": "auto",
         "responseSchema": { "name": "n", "schema": { "type": "object" } },
-        "stop": ["END"],
     });
     assert_eq!(expected, Value::Object(asked.args));
     assert_eq!((Some(9), vec!["temperature"]), (asked.output_tokens_max, asked.ignored));
@@ -72,6 +70,13 @@ fn what_cannot_be_honoured_is_refused_by_its_name() {
     let broken = json!([{ "role": "assistant", "tool_calls": [
         { "id": "a", "function": { "name": "f", "arguments": "{" } },
     ] }]);
+    let call = json!({ "role": "assistant", "tool_calls": [
+        { "id": "a", "function": { "name": "f", "arguments": "{}" } },
+    ] });
+    let orphan = json!([{ "role": "tool", "tool_call_id": "a", "content": "b" }]);
+    let (open, between) = (json!([call]), json!([call, { "role": "user", "content": "b" }]));
+    let odd = json!([{ "type": "function", "function": { "name": "a b" } }]);
+    let named = json!({ "type": "function", "function": { "name": "f" } });
     let tool = json!([{ "type": "retrieval" }]);
     let cases = [
         ("messages", json!([]), "messages", "invalid_value"),
@@ -92,12 +97,17 @@ fn what_cannot_be_honoured_is_refused_by_its_name() {
             "messages[0].tool_call_id",
             "invalid_value",
         ),
+        ("messages", orphan, "messages[0].tool_call_id", "invalid_value"),
+        ("messages", open, "messages", "invalid_value"),
+        ("messages", between, "messages[1]", "invalid_value"),
         ("model", json!(7), "model", "invalid_value"),
         ("n", json!(2), "n", "unsupported_parameter"),
         ("logprobs", json!(true), "logprobs", "unsupported_parameter"),
         ("audio", json!({}), "audio", "unsupported_parameter"),
         ("functions", json!([]), "functions", "unsupported_parameter"),
         ("tools", tool, "tools[0].type", "unsupported_parameter"),
+        ("tools", odd, "tools[0].function.name", "invalid_value"),
+        ("tools", json!([named, named]), "tools[1].function.name", "invalid_value"),
         ("tools", json!([{ "type": "function" }]), "tools[0].function", "invalid_value"),
         ("tool_choice", json!("required"), "tool_choice", "invalid_value"),
         ("tool_choice", json!("sometimes"), "tool_choice", "invalid_value"),
@@ -115,6 +125,17 @@ fn what_cannot_be_honoured_is_refused_by_its_name() {
         let expected = (400, Some(param), code);
         assert_eq!(expected, (fault.status, fault.param.as_deref(), fault.code), "{name}: {value}");
     }
+    let mut both = with("response_format", json!({ "type": "json_object" }));
+    both["stop"] = json!("END");
+    assert_eq!(Some("response_format".to_owned()), ask(&both).unwrap_err().param);
+    let mut forced = with("tools", json!([named]));
+    forced["tool_choice"] = named.clone();
+    forced["stop"] = json!("END");
+    let args = ask(&forced).unwrap().args;
+    assert_eq!(
+        (json!({ "name": "f" }), json!(["END"])),
+        (args["toolChoice"].clone(), args["stop"].clone())
+    );
     for (name, value) in [("n", json!(1)), ("logprobs", json!(false)), ("audio", Value::Null)] {
         assert!(ask(&with(name, value)).is_ok(), "{name}");
     }

@@ -11,8 +11,35 @@ pub(super) fn functions(given: Option<&Value>) -> Result<Vec<Value>, Fault> {
     let Some(list) = given.as_array() else {
         return Err(Fault::parameter("tools", "tools: expected an array of functions"));
     };
-    let read = |(place, value)| function(&format!("tools[{place}]"), value);
-    list.iter().enumerate().map(read).collect()
+    let mut functions: Vec<Value> = Vec::new();
+    for (place, value) in list.iter().enumerate() {
+        let read = function(&format!("tools[{place}]"), value)?;
+        if functions.iter().any(|other| other.get("name") == read.get("name")) {
+            let param = format!("tools[{place}].function.name");
+            let message = format!("{param}: another function has this name");
+            return Err(Fault::parameter(param, message));
+        }
+        functions.push(read);
+    }
+    Ok(functions)
+}
+
+/// Whether a choice forces a call, so that the answer is no text.
+pub(super) fn forces(choice: &Value) -> bool {
+    choice.is_object() || choice == "required"
+}
+
+/// The most bytes of a function's name (docs/agent-methods.md section 13).
+const NAME_BYTES_MAX: usize = 64;
+
+fn check_name(param: &str, name: &str) -> Result<(), Fault> {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
+    if name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    let message =
+        format!("{param}: expected at most {NAME_BYTES_MAX} of a-z, A-Z, 0-9, '-' and '_'");
+    Err(Fault::parameter(param, message))
 }
 
 fn function(param: &str, value: &Value) -> Result<Value, Fault> {
@@ -35,6 +62,7 @@ fn function(param: &str, value: &Value) -> Result<Value, Fault> {
         }
     }
     let name = needed_text(&format!("{param}.name"), given.get("name"))?;
+    check_name(&format!("{param}.name"), &name)?;
     let description = optional_text(&format!("{param}.description"), given.get("description"))?;
     let parameters = match given.get("parameters") {
         None | Some(Value::Null) => json!({ "type": "object", "properties": {} }),

@@ -6,10 +6,11 @@ use tests::node::wait_for;
 use super::passed;
 use crate::Outcome;
 use crate::client::{chat, read};
-use crate::scene::Scene;
+use crate::scene::{SETTINGS, Scene};
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let scene = Scene::with_key(&[])?;
+    // Options of a new chain would keep the node from going on with it.
+    let scene = Scene::of_chain(SETTINGS, &[], &[])?;
     let told = scene.play(|scene| {
         ensure!(scene.client.ask(&chat("say one"), &[])?.content()? == "one");
         // While a miner works.

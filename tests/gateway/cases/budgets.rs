@@ -11,7 +11,7 @@ use crate::scene::Scene;
 use crate::worker::{STEP_FEE, TOKENS};
 
 /// What a request may cost: 50 tokens and eight steps in escrow, and its places in blocks.
-const BUDGET: &str = "2900";
+const BUDGET: &str = "3300";
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
     let scene = Scene::with_key(&["--budget", BUDGET, "--parallel", "5"])?;
@@ -37,7 +37,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         let least = 3 * (TOKENS + STEP_FEE);
         ensure!(spent > least && spent < least + 300, "places in blocks cost a little: {key}");
         ensure!(key["reserved_micro"] == 0, "what was not spent is free again: {key}");
-        ensure!(key["left_micro"] == json!(2_900 - spent), "{key}");
+        ensure!(key["left_micro"] == json!(3_300 - spent), "{key}");
         // What came back is enough for another one.
         let answer = scene.client.ask(&chat("say again"), &[])?;
         ensure!(answer.content()? == "again", "{answer:?}");

@@ -6,11 +6,10 @@ use serde_json::Value;
 use super::passed;
 use crate::Outcome;
 use crate::client::{chat, stream};
-use crate::scene::{SETTINGS, Scene};
+use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let chain = ["--param", "claimTtlMs=1000", "--param", "maxReopens=0"];
-    let scene = Scene::of_chain(SETTINGS, &[], &chain)?;
+    let scene = Scene::of_short_claims(&[])?;
     let told = scene.play(|scene| {
         for body in [chat("ignore"), stream("ignore")] {
             let answer = scene.client.ask(&body, &[])?;

@@ -4,7 +4,9 @@ use crate::Outcome;
 
 mod away;
 mod budgets;
+mod crowd;
 mod faults;
+mod frameworks;
 mod hang_up;
 mod idempotency;
 mod kills;
@@ -25,6 +27,11 @@ pub(crate) const CASES: &[Case] = &[
         name: "official",
         about: "the openai packages 2 and 3, unmodified: streams, tools, structured output, errors",
         run: official::run,
+    },
+    Case {
+        name: "frameworks",
+        about: "LangChain's OpenAI chat model and litellm, unmodified",
+        run: frameworks::run,
     },
     Case {
         name: "faults",
@@ -60,6 +67,11 @@ pub(crate) const CASES: &[Case] = &[
         name: "away",
         about: "the node is away before, while and after a request is made",
         run: away::run,
+    },
+    Case {
+        name: "crowd",
+        about: "two hundred streams at once, and what memory they take",
+        run: crowd::run,
     },
     Case {
         name: "money",

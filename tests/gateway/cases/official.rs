@@ -1,7 +1,7 @@
 //! The official packages, unmodified.
 
 use super::passed;
-use crate::scene::{SETTINGS, Scene};
+use crate::scene::Scene;
 use crate::{Outcome, say};
 use tests::python;
 
@@ -19,9 +19,8 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
             Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
         }
     }
-    // One that idles is over soon.
-    let chain = ["--param", "claimTtlMs=1500", "--param", "maxReopens=0"];
-    let scene = Scene::of_chain(SETTINGS, &["--per-request", "3000"], &chain)?;
+    // A run whose miner idles is over soon.
+    let scene = Scene::of_short_claims(&["--per-request", "6000"])?;
     let told = scene.play(|scene| {
         for (name, python) in &pythons {
             let printed = scene.python(python, "official.py")?;
