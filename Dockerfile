@@ -50,12 +50,13 @@ COPY rpc/Cargo.toml rpc/
 COPY wallet/Cargo.toml wallet/
 COPY infer/Cargo.toml infer/
 COPY miner/Cargo.toml miner/
+COPY gateway/Cargo.toml gateway/
 COPY node/Cargo.toml node/
 COPY tests/Cargo.toml tests/
 COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
 # the benchmarks that a manifest names to be there, too.
-RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer miner node; do \
+RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer miner gateway node; do \
       mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
       for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
         touch "$crate/benches/$bench.rs" || exit 1; \

@@ -23,6 +23,8 @@ pub mod market;
 pub mod methods;
 pub mod model_file;
 pub mod operate;
+pub mod outbox;
+pub mod patience;
 pub mod policy;
 pub mod ports;
 pub mod program;

@@ -1,12 +1,7 @@
 //! Why the engine or a worker ends, and pauses between attempts.
 
-use std::time::Duration;
-
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
-
-use crate::chain::ChainError;
 use crate::journal::JournalError;
+pub(crate) use crate::patience::{Halt, Pauses, patiently};
 
 /// Why the engine cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -14,71 +9,4 @@ pub enum EngineError {
     /// What it does could not be written down before it is done.
     #[error(transparent)]
     Journal(#[from] JournalError),
-}
-
-/// Why a worker ends before its run is over.
-#[derive(Debug)]
-pub(crate) enum Halt {
-    /// The engine is being stopped.
-    Stopped,
-    /// The journal cannot be used.
-    Journal(JournalError),
-}
-
-impl From<JournalError> for Halt {
-    fn from(error: JournalError) -> Self {
-        Self::Journal(error)
-    }
-}
-
-/// The longest pause is this many times the first.
-const GROWTH_MAX: u32 = 30;
-
-/// Pauses, each twice the one before.
-#[derive(Debug)]
-pub(crate) struct Pauses {
-    next: Duration,
-    longest: Duration,
-}
-
-impl Pauses {
-    pub(crate) fn new(first_ms: u64) -> Self {
-        let next = Duration::from_millis(first_ms);
-        Self { next, longest: next.saturating_mul(GROWTH_MAX) }
-    }
-
-    /// Waits, unless the engine is being stopped.
-    pub(crate) async fn pause(&mut self, stop: &CancellationToken) -> Result<(), Halt> {
-        let now = self.next;
-        self.next = self.next.saturating_mul(2).min(self.longest);
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => Err(Halt::Stopped),
-            () = sleep(now) => Ok(()),
-        }
-    }
-}
-
-/// Asks the node until it answers; a node that is away or strange never ends the work.
-pub(crate) async fn patiently<T, F>(
-    pause_ms: u64,
-    stop: &CancellationToken,
-    ask: &mut impl FnMut() -> F,
-) -> Result<T, Halt>
-where
-    F: Future<Output = Result<T, ChainError>>,
-{
-    let mut pauses = Pauses::new(pause_ms);
-    loop {
-        let answer = tokio::select! {
-            biased;
-            () = stop.cancelled() => return Err(Halt::Stopped),
-            answer = ask() => answer,
-        };
-        match answer {
-            Ok(answer) => return Ok(answer),
-            Err(error) => tracing::warn!(%error, "the node is asked again"),
-        }
-        pauses.pause(stop).await?;
-    }
 }

@@ -5,19 +5,11 @@ use types::params::CHAT_TURN_FEE;
 
 use crate::journal::call::{CallEntry, CallPhase};
 use crate::journal::entry::{Day, Entry, Outcome, Phase, Purpose, StepRecord};
+pub(crate) use crate::outbox::Verdict;
 use crate::ports::Ending;
 
 /// After so many refusals in one phase the work on a run is given up.
 const REFUSALS_MAX: u32 = 5;
-
-/// What became of a transaction, for good.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is in a block.
-    Included,
-    /// It never will be; the code of docs/protocol.md section 9.
-    Refused(String),
-}
 
 /// The entry after the fate of one of its transactions, and what is added to the counts of the day.
 /// `step` is the record of the step that is next.

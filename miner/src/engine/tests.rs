@@ -19,7 +19,6 @@ use types::tx::{AgentCancel, AgentRequest, AgentStep, Transfer};
 use types::{Amount, Body, Hash, Keypair, Params, RunStatus};
 use wallet::{Envelope, Signed};
 
-use super::outbox::UNDER_WAY_MAX;
 use super::receipt::{Earnings, receipt};
 use super::{PolicyNews, Reread, budget, follow_policy};
 use crate::backend::breaker::Guarded;
@@ -28,6 +27,7 @@ use crate::chain::fake::{CHAIN, claim};
 use crate::chain::{Ledger as _, Notice, Runs};
 use crate::journal::Spent;
 use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
+use crate::outbox::UNDER_WAY_MAX;
 use crate::policy::{Decision, PolicyFile, Reason, Unit};
 use crate::ports::{Clock, Ending, Event};
 use crate::talk::ToolSpec;

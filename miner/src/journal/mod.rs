@@ -23,12 +23,12 @@ mod calls;
 pub mod entry;
 mod error;
 mod notes;
+mod outbox;
 pub mod resume;
 mod scribe;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -47,7 +47,7 @@ use crate::talk::ToolSpec;
 pub use calls::COMPARED_KEPT;
 use entry::{Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
 pub use error::JournalError;
-use scribe::Scribe;
+pub use scribe::Scribe;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const RUNS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("runs");
@@ -287,15 +287,6 @@ impl Journal {
         self.synced(change).await
     }
 
-    /// The nonces of the signed transactions whose fate is not known.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn nonces(&self) -> Result<BTreeSet<u64>> {
-        let table = self.database.begin_read()?.open_table(OUTBOX)?;
-        table.iter()?.map(|row| Ok(row?.0.value())).collect()
-    }
-
     /// Writes down that a transfer to the cold address is signed.
     ///
     /// # Errors
@@ -335,15 +326,6 @@ impl Journal {
         let table = self.database.begin_read()?.open_table(META)?;
         let row = table.get(SWEPT)?;
         row.map_or_else(|| Ok(Swept::default()), |row| read(row.value()))
-    }
-
-    /// The signed transactions whose fate is not known, by nonce.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn outbox(&self) -> Result<Vec<Parcel>> {
-        let table = self.database.begin_read()?.open_table(OUTBOX)?;
-        table.iter()?.map(|row| read(row?.1.value())).collect()
     }
 
     /// Writes down that the fate of a transaction is known, and what follows from it.

@@ -27,14 +27,17 @@ struct Order {
 
 /// The thread. Dropping it ends it, once everything that was ordered is written.
 #[derive(Debug)]
-pub(super) struct Scribe {
+pub struct Scribe {
     orders: Option<mpsc::Sender<Order>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Scribe {
     /// Starts the thread.
-    pub(super) fn start(database: Arc<Database>) -> Result<Self, JournalError> {
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(database: Arc<Database>) -> Result<Self, JournalError> {
         let (orders, waiting) = mpsc::channel(WAITING_MAX);
         let thread = std::thread::Builder::new().name("journal".into());
         let thread =
@@ -43,7 +46,10 @@ impl Scribe {
     }
 
     /// Makes a change. It is made even if the caller goes away meanwhile.
-    pub(super) async fn write(
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is, nor of those that are written with it.
+    pub async fn write(
         &self,
         durability: Durability,
         change: impl FnOnce(&WriteTransaction) -> Result<(), JournalError> + Send + 'static,

@@ -1,6 +1,7 @@
 //! `ombra dev`: a whole chain for one person.
 
 mod agents;
+mod gateway;
 mod miner;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ use crate::clock::now_ms;
 use crate::config::{self, CommandDefault, FlagValue, Home};
 use crate::node::{NodeSpec, Running};
 use crate::{keyfile, logging};
+use gateway::DevGateway;
 use miner::Opening;
 pub(super) use miner::{DevMiner, config as miner_config};
 
@@ -37,7 +39,7 @@ const MARK: &str = "The chain in this folder was made by `ombra dev`; `--reset` 
 /// Run a whole chain for one person, with funded accounts
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ombra dev\n  ombra dev --miner\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
+    after_help = "Examples:\n  ombra dev\n  ombra dev --miner --gateway\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
                         The keys of the accounts are public knowledge. Use them for test chains only."
 )]
 pub(super) struct DevCommand {
@@ -47,6 +49,12 @@ pub(super) struct DevCommand {
     /// Run a miner on account 1 too, with the model inside the process
     #[arg(long)]
     miner: bool,
+    /// Run a gateway on account 2 too, for programs that speak the `OpenAI` interface, and print a key
+    #[arg(long)]
+    gateway: bool,
+    /// Where the gateway listens; port 0 picks a free one [default: 127.0.0.1:8788]
+    #[arg(long, value_name = "ADDR", requires = "gateway")]
+    gateway_listen: Option<SocketAddr>,
     #[command(flatten)]
     dev: DevArgs,
 }
@@ -185,17 +193,40 @@ pub(super) async fn run(command: DevCommand, out: Out<'_>) -> Outcome {
     } else {
         (start(&command.dev).await?, None)
     };
+    let gateway = if command.gateway {
+        match DevGateway::start(&chain, command.gateway_listen).await {
+            Ok(gateway) => Some(gateway),
+            Err(error) => {
+                drop(stop_when(chain, miner, async { "the gateway did not start" }).await);
+                return Err(error);
+            }
+        }
+    } else {
+        None
+    };
     if command.json {
-        home::print_endpoints(&chain.home, out)?;
+        let gateway = gateway.as_ref().map(|it| ("gateway", it.json()));
+        home::print_endpoints(&chain.home, gateway, out)?;
     } else {
         print_banner(&chain, out).await?;
         if let Some(miner) = &miner {
             miner.print(out)?;
         }
+        if let Some(gateway) = &gateway {
+            gateway.print(out)?;
+        }
         writeln!(out, "\nctrl-C stops the node.")?;
         out.flush()?;
     }
-    stop_when(chain, miner, asked).await
+    let Some(mut gateway) = gateway else { return stop_when(chain, miner, asked).await };
+    let mut served = Ok(());
+    // The node and the miner serve the gateway until it has stopped.
+    let stopped = async {
+        let (why, outcome) = gateway.run_until(asked).await;
+        served = outcome;
+        why
+    };
+    stop_when(chain, miner, stopped).await.and(served)
 }
 
 /// Stops the miner and then the chain in order once `asked` ends, or the miner does.
@@ -374,8 +405,8 @@ const fn has_genesis_flags(args: &DevArgs) -> bool {
 /// Removes what belongs to the chain, and nothing else, from the home.
 fn reset(home: &Home) -> Result<(), CliError> {
     let failed = |path: &Path, source| CliError::File { what: path.display().to_string(), source };
-    let journals = miner::journals(home);
-    for folder in [home.directory().join("data"), journals] {
+    let (journals, stores) = (miner::journals(home), gateway::stores(home));
+    for folder in [home.directory().join("data"), journals, stores] {
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|source| failed(&folder, source))?;
         }

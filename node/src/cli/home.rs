@@ -200,7 +200,7 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
         running.tell(systemd);
     }
     if args.json {
-        print_endpoints(&home, out)?;
+        print_endpoints(&home, None, out)?;
     } else {
         writeln!(out, "JSON-RPC  http://{}", running.endpoints().rpc)?;
     }
@@ -245,11 +245,22 @@ pub(super) fn forget_endpoints(home: &Home) -> Result<(), CliError> {
 }
 
 /// The addresses of a node that answers, as the line of JSON in its home.
-pub(super) fn print_endpoints(home: &Home, out: Out<'_>) -> Outcome {
+/// More is told beside it, if there is more.
+pub(super) fn print_endpoints(
+    home: &Home,
+    more: Option<(&str, serde_json::Value)>,
+    out: Out<'_>,
+) -> Outcome {
     let path = home.endpoints();
     let text = std::fs::read_to_string(&path)
         .map_err(|source| CliError::File { what: path.display().to_string(), source })?;
-    writeln!(out, "{}", text.trim_end())?;
+    match (more, serde_json::from_str::<serde_json::Value>(&text)) {
+        (Some((name, value)), Ok(mut told)) => {
+            told[name] = value;
+            writeln!(out, "{told}")?;
+        }
+        (Some(_) | None, _) => writeln!(out, "{}", text.trim_end())?,
+    }
     out.flush()?;
     Ok(())
 }

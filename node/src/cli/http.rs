@@ -1,9 +1,9 @@
 //! One request over one connection: how commands ask a process that serves HTTP.
 
-use axum::http::header::HOST;
+use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::{Method, Request, StatusCode};
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -27,10 +27,29 @@ pub(super) async fn send<S: AsyncRead + AsyncWrite + Unpin>(
     (host, path): (&str, &str),
     bytes_max: usize,
 ) -> Result<(StatusCode, Bytes), AnyError> {
+    let request = Request::builder().method(method).uri(path);
+    exchange(stream, request.header(HOST, host).body(Full::default())?, bytes_max).await
+}
+
+/// The same with a body of JSON.
+pub(super) async fn send_json<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    method: Method,
+    (host, path): (&str, &str),
+    (body, bytes_max): (Vec<u8>, usize),
+) -> Result<(StatusCode, Bytes), AnyError> {
+    let request = Request::builder().method(method).uri(path).header(HOST, host);
+    let request = request.header(CONTENT_TYPE, "application/json");
+    exchange(stream, request.body(Full::from(body))?, bytes_max).await
+}
+
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    request: Request<Full<Bytes>>,
+    bytes_max: usize,
+) -> Result<(StatusCode, Bytes), AnyError> {
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = Request::builder().method(method).uri(path);
-    let request = request.header(HOST, host).body(Empty::<Bytes>::new())?;
     let answer = async {
         let response = sender.send_request(request).await?;
         let status = response.status();

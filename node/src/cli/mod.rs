@@ -5,6 +5,7 @@ mod config;
 mod db;
 mod demo;
 mod dev;
+mod gateway;
 mod genesis;
 mod health;
 mod home;
@@ -69,6 +70,8 @@ enum Command {
     Validator(validator::ValidatorCommand),
     /// Work on agent runs for their fee
     Miner(Box<miner::MinerArgs>),
+    /// Let programs for the `OpenAI` interface pay miners on the chain
+    Gateway(Box<gateway::GatewayArgs>),
     /// The file of the model that can run inside the process
     #[command(subcommand)]
     Model(model::ModelCommand),
@@ -157,6 +160,7 @@ async fn run(command: Command) -> Outcome {
         Command::Genesis(command) => genesis::run(command, out),
         Command::Validator(command) => validator::run(command, out),
         Command::Miner(args) => Box::pin(miner::run(*args, out)).await,
+        Command::Gateway(args) => Box::pin(gateway::run(*args, out)).await,
         Command::Model(command) => model::run(command, out).await,
         Command::Db(command) => db::run(command, out),
         Command::Config(command) => config::run(command, out),

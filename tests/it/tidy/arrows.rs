@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wallet", &["types"]),
     ("infer", &[]),
     ("miner", &["types", "wallet", "infer"]),
+    ("gateway", &["types", "wallet", "miner"]),
     (
         "node",
         &[
@@ -34,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wallet",
             "infer",
             "miner",
+            "gateway",
         ],
     ),
     (
@@ -50,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wallet",
             "infer",
             "miner",
+            "gateway",
             "node",
         ],
     ),
@@ -79,7 +82,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
         "validators' messages have this form, and so do the tree library's inner nodes",
     ),
     ("libp2p", &["p2p"], "transactions travel in p2p; the engine has a network of its own"),
-    ("axum", &["rpc", "node"], "HTTP is served by rpc; node serves metrics"),
+    ("axum", &["rpc", "gateway", "node"], "HTTP is served by rpc and gateway; node serves metrics"),
     ("clap", &["node"], "the command line is in the binary"),
     ("tracing-subscriber", &["node"], "libraries emit, the binary decides where to"),
     ("anyhow", &["node", "store"], "libraries have error enums; jmt's traits want anyhow"),

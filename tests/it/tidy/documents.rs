@@ -211,3 +211,35 @@ fn every_setting_is_described_with_its_default() {
         assert!(described.iter().any(|described| described == name), "docs/rpc.md lists {name}");
     }
 }
+
+#[test]
+fn the_gateway_lists_its_settings() {
+    let document = read("docs/gateway.md");
+    let listed = first_cells(section(&document, "### 2.2 "));
+    let listed: Vec<_> = listed.iter().map(|it| it.trim_matches(['[', ']'])).collect();
+    assert_eq!(fields_of(&read("gateway/src/settings.rs"), "Settings"), listed);
+}
+
+#[test]
+fn the_gateway_lists_the_codes_of_its_errors() {
+    let document = read("docs/gateway.md");
+    let rows = table_rows_of_any(section(&document, "## 4. "));
+    let listed: BTreeSet<_> = rows.iter().flat_map(|row| code_spans(row[0])).collect();
+    let source = read("gateway/src/openai/fault.rs");
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let is_code = |text: &&str| {
+        let is_word = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        is_word && text.contains('_') && !text.ends_with("_error")
+    };
+    let mut coded: BTreeSet<_> = source.split('"').skip(1).step_by(2).filter(is_code).collect();
+    // It is told of what is asked, in another file.
+    coded.insert("context_length_exceeded");
+    let listed: BTreeSet<_> = listed.into_iter().filter(is_code).collect();
+    assert_eq!(coded, listed);
+}
+
+/// The cells of all table rows of `text`.
+fn table_rows_of_any(text: &str) -> Vec<Vec<&str>> {
+    let rows = text.lines().filter(|line| line.starts_with('|'));
+    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}

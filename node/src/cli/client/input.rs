@@ -63,7 +63,7 @@ pub(super) fn text_or_file(
 }
 
 /// An address: 40 hex characters, `ox` and 40 hex characters, or `dev:N` for development account N.
-pub(super) fn address(text: &str) -> Result<Address, String> {
+pub(in crate::cli) fn address(text: &str) -> Result<Address, String> {
     let Some(index) = text.strip_prefix("dev:") else {
         return Address::parse(text).map_err(|error| error.to_string());
     };
@@ -72,7 +72,7 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
 }
 
 /// An amount: digits are micro-OMBRA, with the unit `ombra` it may have six decimals (`1.5ombra`).
-pub(super) fn amount(text: &str) -> Result<Amount, String> {
+pub(in crate::cli) fn amount(text: &str) -> Result<Amount, String> {
     let lower = text.trim().to_ascii_lowercase();
     let Some(ombra) = lower.strip_suffix("ombra") else {
         return Amount::parse(&lower).map_err(|_text| expected_amount(text));

@@ -8,7 +8,7 @@ pub mod call;
 pub mod chat;
 pub(super) mod demonstration;
 mod error;
-mod input;
+pub(in crate::cli) mod input;
 pub mod keys;
 pub(in crate::cli) mod model;
 pub mod options;

@@ -82,9 +82,9 @@ impl Signer {
 }
 
 /// One key that sends transactions to one node.
-pub(in crate::cli::client) struct Sender {
+pub(in crate::cli) struct Sender {
     /// The node.
-    pub(in crate::cli::client) client: Client,
+    pub(in crate::cli) client: Client,
     signer: Signer,
     /// The chain, once the key is known to sign for it.
     chain: tokio::sync::OnceCell<Chain>,
@@ -92,17 +92,17 @@ pub(in crate::cli::client) struct Sender {
 
 impl Sender {
     /// Nothing is asked of the node yet.
-    pub(in crate::cli::client) fn new(client: Client, signer: Signer) -> Self {
+    pub(in crate::cli) fn new(client: Client, signer: Signer) -> Self {
         Self { client, signer, chain: tokio::sync::OnceCell::new() }
     }
 
     /// The key and where its chain is remembered.
-    pub(in crate::cli::client) const fn signer(&self) -> &Signer {
+    pub(in crate::cli) const fn signer(&self) -> &Signer {
         &self.signer
     }
 
     /// The key.
-    pub(in crate::cli::client) const fn keypair(&self) -> &Keypair {
+    pub(in crate::cli) const fn keypair(&self) -> &Keypair {
         &self.signer.keypair
     }
 
@@ -110,7 +110,7 @@ impl Sender {
     ///
     /// # Errors
     /// When the node is away, or of another chain.
-    pub(in crate::cli::client) async fn chain(&self) -> Result<&Chain, CliError> {
+    pub(in crate::cli) async fn chain(&self) -> Result<&Chain, CliError> {
         let bind = || async {
             let got = self.client.chain_info().await?.chain();
             self.signer.bind(&got)?;
@@ -123,10 +123,7 @@ impl Sender {
     ///
     /// # Errors
     /// As for [`Sender::chain`].
-    pub(in crate::cli::client) async fn envelope(
-        &self,
-        timestamp_ms: u64,
-    ) -> Result<Envelope, CliError> {
+    pub(in crate::cli) async fn envelope(&self, timestamp_ms: u64) -> Result<Envelope, CliError> {
         let chain = self.chain().await?;
         Ok(self.client.envelope(&self.signer.keypair, chain, timestamp_ms).await?)
     }

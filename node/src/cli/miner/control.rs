@@ -81,7 +81,7 @@ impl Socket {
 }
 
 /// Accepts the connections of the user that the process runs as.
-pub(super) struct SameUser(pub(super) PrivateSocket);
+pub(in crate::cli) struct SameUser(pub(in crate::cli) PrivateSocket);
 
 impl Listener for SameUser {
     type Io = UnixStream;

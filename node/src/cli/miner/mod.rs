@@ -12,7 +12,7 @@ mod status;
 mod tell;
 mod work;
 
-pub(super) use control::Socket;
+pub(super) use control::{SameUser, Socket};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -13,11 +13,11 @@ use crate::cli::client::{CliError, Out, Outcome};
 use crate::clock::now_ms;
 
 /// A transaction in its block.
-pub(in crate::cli::client) type Included = Answer<TransactionStatus>;
+pub(in crate::cli) type Included = Answer<TransactionStatus>;
 
 impl Sender {
     /// Signs with the next nonce and sends; answers when the transaction is in a block.
-    pub(in crate::cli::client) async fn include(
+    pub(in crate::cli) async fn include(
         &self,
         body: &Body,
         timeout: Duration,
@@ -29,7 +29,7 @@ impl Sender {
 
     /// Sends and answers when the transaction is in a block. While the node is away or busy the same
     /// bytes are sent again; every failure names the hash.
-    pub(in crate::cli::client) async fn include_signed(
+    pub(in crate::cli) async fn include_signed(
         &self,
         signed: &Signed,
         timeout: Duration,
@@ -191,7 +191,7 @@ impl Delivery {
 }
 
 /// What the chain would say against a transaction that was simulated; nothing if it is valid.
-pub(in crate::cli::client) fn refusal_of(simulated: &Value) -> Option<CliError> {
+pub(in crate::cli) fn refusal_of(simulated: &Value) -> Option<CliError> {
     if simulated["valid"] == json!(true) {
         return None;
     }
@@ -202,7 +202,7 @@ pub(in crate::cli::client) fn refusal_of(simulated: &Value) -> Option<CliError> 
 }
 
 /// `12 (hash …)`.
-pub(in crate::cli::client) fn block_of(included: &TransactionStatus) -> String {
+pub(in crate::cli) fn block_of(included: &TransactionStatus) -> String {
     match (included.block_index, included.block_hash) {
         (Some(index), Some(hash)) => format!("{index} ({hash})"),
         (Some(index), None) => index.to_string(),

@@ -35,9 +35,10 @@ pub use protection::ProtectionArgs;
 pub use refuse::RefuseArgs;
 pub use stake::{BondArgs, OfferArgs, UnbondArgs};
 
-pub(super) use super::signer::Sender;
+pub(in crate::cli) use super::signer::Sender;
 pub(super) use blob::bodies as blob_bodies;
-pub(super) use deliver::{block_of, refusal_of};
+pub(in crate::cli) use deliver::block_of;
+pub(super) use deliver::refusal_of;
 
 /// Which transaction.
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,107 @@
+//! The chain as the gateway asks it, over the wallet's client of a node.
+
+use std::time::Duration;
+
+use miner::chain::client::Node as MinersNode;
+use miner::chain::{ChainError, Runs as _};
+use serde_json::{Value, json};
+use types::{Address, Hash};
+use wallet::client::records::Run;
+use wallet::{Client, ClientError};
+
+use crate::question::Prices;
+
+/// The longest answer that is fetched, bytes (docs/agent-methods.md section 8).
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long the chain's prices hold.
+pub(crate) const PRICES_LAST: Duration = Duration::from_secs(1);
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its client.
+    pub client: Client,
+    /// The same as miners ask it: accounts, transactions, blobs.
+    pub miners: MinersNode,
+}
+
+type Answer<T> = Result<T, ChainError>;
+
+impl Node {
+    /// The node that `client` talks to, and `miners` as well.
+    #[must_use]
+    pub const fn new(client: Client, miners: MinersNode) -> Self {
+        Self { client, miners }
+    }
+
+    /// A run, if there is one.
+    pub(crate) async fn run(&self, id: &Hash) -> Answer<Option<Run>> {
+        match self.client.run(id).await {
+            Ok(run) => Ok(Some(run.into_value())),
+            Err(ClientError::NotFound { .. }) => Ok(None),
+            Err(other) => Err(error(&other)),
+        }
+    }
+
+    /// What an account has in blocks, micro-OMBRA.
+    pub(crate) async fn balance_micro(&self, address: &Address) -> Answer<u64> {
+        let account = self.client.account(address).await.map_err(|it| error(&it))?;
+        Ok(account.balance.get())
+    }
+
+    /// What things cost now, and whether runs can be protected.
+    pub(crate) async fn prices(&self) -> Answer<(Prices, bool)> {
+        let fees: Value = self.client.fee_schedule().await.map_err(|it| error(&it))?.into_value();
+        let price = |name: &str| number(&fees[name]).unwrap_or_default();
+        let prices = Prices {
+            base_fee_micro: price("baseFee"),
+            blob_init_micro: price("blobInitFee"),
+            blob_chunk_micro: price("blobFeePerChunk"),
+            max_fee_micro_min: price("minMaxFee"),
+        };
+        Ok((prices, fees.get("baseFee").is_some()))
+    }
+
+    /// What a transaction burned for its place, micro-OMBRA; 0 before fork v7.
+    pub(crate) async fn inclusion_fee_micro(&self, hash: &Hash) -> Answer<u64> {
+        let told = self.client.call::<Value, _>("ombra_getTransaction", [hash]).await;
+        let told = told.map_err(|it| error(&it))?;
+        Ok(number(&told["inclusionFee"]).unwrap_or_default())
+    }
+
+    /// The final answer of a run, if it has one.
+    pub(crate) async fn answer(&self, run: &Run) -> Answer<Option<String>> {
+        match (&run.final_answer_inline, &run.final_answer_blob_id) {
+            (Some(text), _) => Ok(Some(text.clone())),
+            (None, Some(id)) => self.miners.blob_text(id, ANSWER_BYTES_MAX).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The newest transactions of an account, after a cursor.
+    pub(crate) async fn transactions(
+        &self,
+        address: &Address,
+        cursor: Option<&str>,
+    ) -> Answer<Value> {
+        let mut page = json!({ "limit": 500 });
+        if let Some(cursor) = cursor {
+            page["cursor"] = json!(cursor);
+        }
+        let told = self.client.call::<Value, _>("ombra_getAccountTransactions", (address, page));
+        Ok(told.await.map_err(|it| error(&it))?.into_value())
+    }
+}
+
+/// An amount or a number, however it is written.
+pub(crate) fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// What a failed call means here.
+fn error(error: &ClientError) -> ChainError {
+    match error.retry_after() {
+        Some(_) => ChainError::Away(error.to_string()),
+        None => ChainError::Strange(error.to_string()),
+    }
+}

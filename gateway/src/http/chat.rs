@@ -1,0 +1,218 @@
+//! `POST /v1/chat/completions`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use futures::stream;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use types::Hash;
+
+use super::connection::Connection;
+use super::stream::{Opening, open};
+use super::{body, door};
+use crate::desk::{Answered, Desk, Progress};
+use crate::keys::hash_of;
+use crate::openai::{self, ChatRequest, Fault};
+use crate::question::Question;
+use crate::record::RequestId;
+use crate::store::NewRequest;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
+const READ_TIMEOUT: HeaderName = HeaderName::from_static("x-stainless-read-timeout");
+/// The longest `Idempotency-Key`.
+const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+/// How much earlier than the client gives up it is answered: a tenth of its time, at most this.
+const MARGIN_MAX: Duration = Duration::from_secs(5);
+const MARGIN_PART: u32 = 10;
+
+/// Answers a request, whole or as a stream.
+pub(super) async fn chat(
+    State(desk): State<Arc<Desk>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    match Box::pin(answer(&desk, &headers, body)).await {
+        Ok(response) => response,
+        Err(fault) => body::fault(&fault),
+    }
+}
+
+async fn answer(desk: &Arc<Desk>, headers: &HeaderMap, body: Body) -> Result<Response, Fault> {
+    let began = Instant::now();
+    let key = door::key(desk, headers)?;
+    let body = body::read(headers, body, desk.settings.request_bytes_max).await?;
+    let asked = openai::parse(&body)?;
+    if let Some(name) = asked.ignored.first().filter(|_| key.limits.strict) {
+        let message = format!("{name}: it has no effect here, and the key is strict");
+        return Err(Fault::unsupported(*name, message));
+    }
+    let model = desk.settings.model(&asked.model);
+    let model = model.map_err(|why| Fault::no_such_model(&asked.model, &why))?;
+    let name = idempotency_key(headers)?;
+    if !desk.is_open() {
+        return Err(Fault::node_away("what was begun before the start is not through yet"));
+    }
+    let away = |error: miner::chain::ChainError| Fault::node_away(&error.to_string());
+    let (prices, _) = desk.prices().await.map_err(away)?;
+    let balance_micro = desk.node.balance_micro(&desk.wallet()).await.map_err(away)?;
+    let question = Question::new(&asked, model, &desk.settings, prices)?;
+    let new = NewRequest {
+        key,
+        body: Hash::digest(&body),
+        name: name.map(hash_of),
+        is_retry: is_retry(headers),
+        model: asked.model.clone(),
+        max_fee_micro: question.max_fee_micro,
+        micro: question.micro(prices),
+        balance_micro,
+    };
+    let (id, progress) = desk.take(new, question).await?;
+    let connection = Connection::new(Arc::clone(desk), id);
+    let deadline = began + patience(desk, headers);
+    let mut waiting = Waiting { connection, progress, deadline };
+    let response = if asked.is_stream {
+        let every = read_timeout(headers);
+        streamed(&mut waiting, &asked, every).await?
+    } else {
+        whole(&mut waiting).await?
+    };
+    let progress = waiting.progress.borrow().clone();
+    let connection = waiting.connection;
+    let response = match response {
+        Shape::Whole(bytes) => json(bytes, connection),
+        Shape::Stream(opening) => open(opening, waiting.progress, connection),
+    };
+    Ok(with_headers(response, &progress, id, &asked.ignored))
+}
+
+/// A connection and what it waits for.
+struct Waiting {
+    connection: Connection,
+    progress: watch::Receiver<Progress>,
+    deadline: Instant,
+}
+
+enum Shape {
+    Whole(Bytes),
+    Stream(Opening),
+}
+
+impl Waiting {
+    /// Waits until it is so, and at most until the deadline.
+    async fn until(&mut self, is_so: impl FnMut(&Progress) -> bool) -> Result<Progress, Fault> {
+        match timeout_at(self.deadline, self.progress.wait_for(is_so)).await {
+            Ok(Ok(progress)) => Ok(progress.clone()),
+            Ok(Err(_gone)) => Err(Fault::stopping()),
+            Err(_late) => Err(Fault::still_running()),
+        }
+    }
+
+    /// A fault at the end is an answer, too, unless the run goes on.
+    fn failed(&mut self, fault: &Fault) -> Fault {
+        if *fault != Fault::stopping() {
+            self.connection.done();
+        }
+        fault.clone()
+    }
+}
+
+async fn whole(waiting: &mut Waiting) -> Result<Shape, Fault> {
+    let progress = waiting.until(|it| it.ended.is_some()).await?;
+    let ended = progress.ended.ok_or_else(Fault::stopping)?;
+    match &*ended {
+        Ok(Answered(completion)) => {
+            Ok(Shape::Whole(openai::completion(completion).to_string().into()))
+        }
+        Err(fault) => Err(waiting.failed(fault)),
+    }
+}
+
+/// Headers wait for the claim: until then a fault has a status of its own.
+async fn streamed(
+    waiting: &mut Waiting,
+    asked: &ChatRequest,
+    read_timeout: Option<Duration>,
+) -> Result<Shape, Fault> {
+    let progress = waiting.until(|it| it.is_claimed || it.ended.is_some()).await?;
+    if let Some(Err(fault)) = progress.ended.as_deref() {
+        return Err(waiting.failed(fault));
+    }
+    let model = asked.model.clone();
+    Ok(Shape::Stream(Opening { model, includes_usage: asked.includes_usage, read_timeout }))
+}
+
+/// JSON; the client has it once it was read to its end.
+fn json(bytes: Bytes, connection: Connection) -> Response {
+    let parts = stream::unfold((Some(bytes), connection), |(bytes, mut connection)| async move {
+        let Some(bytes) = bytes else {
+            connection.done();
+            return None;
+        };
+        Some((Ok::<Bytes, std::convert::Infallible>(bytes), (None, connection)))
+    });
+    let mut response = Response::new(Body::from_stream(parts));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn with_headers(
+    mut response: Response,
+    progress: &Progress,
+    id: RequestId,
+    ignored: &[&'static str],
+) -> Response {
+    let headers = response.headers_mut();
+    let mut add = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    };
+    add("x-request-id", format!("req-ombra-{}", id.0));
+    if let Some(run) = progress.run {
+        add("x-ombra-run-id", run.to_string());
+    }
+    if let Some(tx) = progress.request_tx {
+        add("x-ombra-request-tx", tx.to_string());
+    }
+    if !ignored.is_empty() {
+        add("x-ombra-ignored", ignored.join(", "));
+    }
+    response
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+    let Some(given) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let text = given.to_str().unwrap_or_default();
+    if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
+        let message =
+            format!("Idempotency-Key: expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} characters");
+        return Err(Fault::parameter("Idempotency-Key", message));
+    }
+    Ok(Some(text))
+}
+
+fn is_retry(headers: &HeaderMap) -> bool {
+    let count = door::text(headers, &RETRY_COUNT).and_then(|text| text.parse::<u32>().ok());
+    count.is_some_and(|count| count > 0)
+}
+
+/// How long the client waits for a byte, if it says so.
+fn read_timeout(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = door::text(headers, &READ_TIMEOUT)?.parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
+}
+
+/// How long an answer may take.
+fn patience(desk: &Desk, headers: &HeaderMap) -> Duration {
+    let own = Duration::from_millis(desk.settings.answer_wait_ms);
+    let Some(theirs) = read_timeout(headers) else { return own };
+    let margin = (theirs / MARGIN_PART).min(MARGIN_MAX);
+    own.min(theirs.saturating_sub(margin))
+}

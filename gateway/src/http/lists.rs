@@ -1,0 +1,165 @@
+//! `GET /v1/models`, `GET /v1/key` and `GET /v1/requests`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::{body, door};
+use crate::desk::Desk;
+use crate::keys::Key;
+use crate::model::ANY;
+use crate::money::Day;
+use crate::openai::Fault;
+use crate::question::{STEP_MICRO, TOKEN_MICRO};
+use crate::record::{Phase, Record};
+use crate::store::KeyStanding;
+
+/// The most days that are told of a key.
+const DAYS_MAX: usize = 31;
+/// The most requests that are told of a key.
+const REQUESTS_MAX: usize = 50;
+
+/// What every list of models says of them.
+const PUBLIC: &str = "Everything that is asked and answered is written to a public chain for ever.";
+
+/// The models that can be asked.
+pub(super) async fn models(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
+    match door::key(&desk, &headers) {
+        Ok(key) => {
+            let names = names(&desk, &key);
+            let data: Vec<Value> = names.iter().map(|name| described(&desk, name)).collect();
+            body::json(StatusCode::OK, &json!({ "object": "list", "data": data }))
+        }
+        Err(fault) => body::fault(&fault),
+    }
+}
+
+/// One model.
+pub(super) async fn model(
+    State(desk): State<Arc<Desk>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let found = door::key(&desk, &headers).and_then(|_key| {
+        let known = desk.settings.model(&name);
+        known.map_err(|why| Fault::no_such_model(&name, &why))
+    });
+    match found {
+        Ok(_) => body::json(StatusCode::OK, &described(&desk, &name)),
+        Err(fault) => body::fault(&fault),
+    }
+}
+
+/// `ombra` and the aliases, as far as the key may ask them.
+fn names(desk: &Desk, key: &Key) -> Vec<String> {
+    let all = std::iter::once(ANY.to_owned()).chain(desk.settings.aliases.keys().cloned());
+    let models = &key.limits.models;
+    let may = |name: &String| models.is_empty() || models.iter().any(|it| it.matches(name));
+    all.filter(may).collect()
+}
+
+fn described(desk: &Desk, name: &str) -> Value {
+    let means = desk.settings.aliases.get(name).map_or(name, String::as_str);
+    let owner = means.split_once('@').map_or("ombra", |(agent, _)| agent);
+    json!({
+        "id": name,
+        "object": "model",
+        "created": 0,
+        "owned_by": owner,
+        "description": PUBLIC,
+        "means": means,
+        "pricing": {
+            "unit": "micro-OMBRA",
+            "prompt_token": 0,
+            "completion_token": TOKEN_MICRO,
+            "step": STEP_MICRO,
+        },
+    })
+}
+
+/// What the key may do, and what it has left.
+pub(super) async fn key(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
+    let told = door::key(&desk, &headers).and_then(|key| {
+        let keys = desk.store.keys().map_err(unreadable)?;
+        keys.into_iter().find(|it| it.key.id == key.id).ok_or_else(Fault::internal)
+    });
+    let told = told.and_then(|standing| {
+        let days = desk.store.days(standing.key.id, DAYS_MAX).map_err(unreadable)?;
+        Ok((standing, days))
+    });
+    match told {
+        Ok((standing, days)) => body::json(StatusCode::OK, &standing_of(&standing, &days)),
+        Err(fault) => body::fault(&fault),
+    }
+}
+
+/// The newest requests of the key.
+pub(super) async fn requests(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
+    let told = door::key(&desk, &headers)
+        .and_then(|key| desk.store.requests_of(key.id, REQUESTS_MAX).map_err(unreadable));
+    match told {
+        Ok(records) => {
+            let data: Vec<Value> = records.iter().map(|it| request_of(&desk, it)).collect();
+            body::json(StatusCode::OK, &json!({ "object": "list", "data": data }))
+        }
+        Err(fault) => body::fault(&fault),
+    }
+}
+
+fn request_of(desk: &Desk, record: &Record) -> Value {
+    let state = match &record.phase {
+        Phase::Reserved => "reserved",
+        Phase::Signed { .. } => "signed",
+        Phase::Refused { .. } => "refused",
+        Phase::Sent { .. } => "sent",
+        Phase::Running { .. } => "running",
+        Phase::Settled(bill) => bill.status.as_str(),
+        Phase::Unpaid { .. } => "unpaid",
+    };
+    let explorer = desk.settings.explorer.clone();
+    let explorer = explorer.unwrap_or_else(|| format!("{}/explorer/", desk.node.client.url()));
+    let run = record.run();
+    json!({
+        "id": record.id,
+        "created": record.created_ms / 1_000,
+        "model": record.model,
+        "state": state,
+        "cost_micro": record.cost_micro(),
+        "run": run,
+        "url": run.map(|run| format!("{explorer}#/run/{run}")),
+    })
+}
+
+fn unreadable(error: miner::journal::JournalError) -> Fault {
+    tracing::error!(%error, "the store cannot be read");
+    Fault::internal()
+}
+
+fn standing_of(standing: &KeyStanding, days: &[(u64, Day)]) -> Value {
+    let KeyStanding { key, tally, today } = standing;
+    let day = |(number, day): &(u64, Day)| {
+        let Day { requests, spent_micro, reserved_micro } = day;
+        json!({
+            "day": number,
+            "requests": requests,
+            "spent_micro": spent_micro,
+            "reserved_micro": reserved_micro,
+        })
+    };
+    let days: Vec<Value> = days.iter().map(day).collect();
+    let counted = crate::money::Standing { tally, day: today };
+    json!({
+        "object": "key",
+        "name": key.name,
+        "limits": key.limits,
+        "left_micro": key.limits.left_micro(counted),
+        "open_requests": tally.open,
+        "reserved_micro": tally.reserved_micro,
+        "spent_micro": tally.spent_micro,
+        "days": days,
+        "today": { "requests": today.requests, "spent_micro": today.spent_micro },
+    })
+}

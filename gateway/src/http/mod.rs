@@ -1,0 +1,63 @@
+//! The interface over HTTP.
+//!
+//! ```text
+//! POST /v1/chat/completions    chat.rs, stream.rs
+//! GET  /v1/models, /v1/key, /v1/requests   lists.rs
+//! GET  /                       page.rs
+//! GET  /healthz                whether requests can be taken in
+//! ```
+//!
+//! Every path below `/v1` needs a key. Before that, `door.rs` turns away hosts and pages that may not
+//! ask.
+
+mod body;
+mod chat;
+mod connection;
+mod door;
+mod lists;
+mod page;
+mod server;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+
+use crate::desk::Desk;
+use crate::openai::Fault;
+pub use server::Server;
+
+/// The routes of a desk.
+pub(crate) fn routes(desk: Arc<Desk>) -> Router {
+    let state = Arc::clone(&desk);
+    Router::new()
+        .route("/v1/chat/completions", post(chat::chat))
+        .route("/v1/models", get(lists::models))
+        .route("/v1/models/{*model}", get(lists::model))
+        .route("/v1/key", get(lists::key))
+        .route("/v1/requests", get(lists::requests))
+        .route("/", get(page::index))
+        .route("/page.js", get(page::script))
+        .route("/page.css", get(page::style))
+        .route("/healthz", get(health))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_path)
+        .layer(axum::middleware::from_fn_with_state(state, door::guard))
+        .with_state(desk)
+}
+
+async fn no_such_path(method: Method, uri: Uri) -> Response {
+    body::fault(&Fault::no_such_path(method.as_str(), uri.path()))
+}
+
+async fn health(State(desk): State<Arc<Desk>>) -> Response {
+    if desk.is_open() {
+        return (StatusCode::OK, "ok\n").into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, "what was begun before the start is not through yet\n")
+        .into_response()
+}

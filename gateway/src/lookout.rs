@@ -1,0 +1,146 @@
+//! One subscription to the runs of the wallet, which wakes whoever waits for one of them.
+//!
+//! An event only says that something happened; what happened is in the run's record. So a lost event
+//! costs a moment and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use types::{Address, Hash};
+use wallet::{Client, Kind};
+
+/// Between two attempts to subscribe.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long an event may come after the record that it is about.
+const EVENT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The transaction that ended a run, and its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndedBy {
+    pub(crate) tx: Hash,
+    pub(crate) block: u64,
+}
+
+#[derive(Debug, Default)]
+struct Waited {
+    notify: Arc<Notify>,
+    ended_by: Option<EndedBy>,
+}
+
+/// Who waits for which run.
+#[derive(Debug, Default)]
+pub(crate) struct Lookout(Mutex<BTreeMap<Hash, Waited>>);
+
+impl Lookout {
+    /// What is notified when something happens to a run. It is told of until it is left.
+    pub(crate) fn wait_for(&self, run: Hash) -> Arc<Notify> {
+        Arc::clone(&self.0.lock().entry(run).or_default().notify)
+    }
+
+    /// What ended a run, waiting a little for it: the record of a run may be there before its event.
+    pub(crate) async fn ended_by(&self, run: Hash) -> Option<EndedBy> {
+        let notify = self.wait_for(run);
+        let seen = async {
+            loop {
+                let known = self.0.lock().get(&run).and_then(|it| it.ended_by);
+                if known.is_some() {
+                    return known;
+                }
+                notify.notified().await;
+            }
+        };
+        let seen = tokio::time::timeout(EVENT_PATIENCE, seen).await.ok().flatten();
+        self.leave(&run);
+        seen
+    }
+
+    /// Nobody waits for a run any more; what ended it, if that was seen.
+    pub(crate) fn leave(&self, run: &Hash) -> Option<EndedBy> {
+        self.0.lock().remove(run)?.ended_by
+    }
+
+    /// Watches until it is stopped.
+    pub(crate) async fn watch(&self, client: &Client, wallet: Address, stop: &CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                why = self.follow(client, wallet) => {
+                    tracing::warn!(why, "the subscription to runs ended; runs are asked for");
+                }
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(PAUSE) => (),
+            }
+        }
+    }
+
+    /// Follows one subscription; why it ended.
+    async fn follow(&self, client: &Client, wallet: Address) -> String {
+        let filter = Map::from_iter([("submitter".to_owned(), json!(wallet))]);
+        let mut events = match client.subscribe(Kind::AgentRuns, filter, None).await {
+            Ok(events) => events,
+            Err(error) => return error.to_string(),
+        };
+        self.wake_all();
+        loop {
+            match events.next().await {
+                Ok(event) => self.tell(&event),
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+
+    /// Something may have happened to any run before the subscription began.
+    fn wake_all(&self) {
+        for waited in self.0.lock().values() {
+            waited.notify.notify_one();
+        }
+    }
+
+    fn tell(&self, event: &Value) {
+        let Some(run) = event["agentRunId"].as_str().and_then(|text| text.parse().ok()) else {
+            return;
+        };
+        let mut all = self.0.lock();
+        let Some(waited) = all.get_mut(&run) else { return };
+        if event["event"] == "finished" {
+            let tx = event["hash"].as_str().and_then(|text| text.parse().ok());
+            let block = event["blockIndex"].as_u64();
+            waited.ended_by = tx.zip(block).map(|(tx, block)| EndedBy { tx, block });
+        }
+        waited.notify.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Who is woken, and what is remembered.
+
+    use serde_json::json;
+    use types::Hash;
+
+    use super::{EndedBy, Lookout};
+
+    #[tokio::test]
+    async fn who_waits_for_a_run_is_told_of_it_and_of_its_end() {
+        let lookout = Lookout::default();
+        let (run, other) = (Hash::digest(b"run"), Hash::digest(b"other"));
+        let notify = lookout.wait_for(run);
+        let event = |run: Hash, event: &str| json!({ "event": event, "agentRunId": run, "hash": Hash::ZERO, "blockIndex": 7 });
+        lookout.tell(&event(other, "claimed"));
+        lookout.tell(&event(run, "claimed"));
+        notify.notified().await;
+        lookout.tell(&event(run, "finished"));
+        notify.notified().await;
+        assert_eq!(Some(EndedBy { tx: Hash::ZERO, block: 7 }), lookout.leave(&run));
+        assert_eq!(None, lookout.leave(&run));
+    }
+}

@@ -1,0 +1,210 @@
+//! Faults as the interface tells them.
+
+use serde_json::{Value, json};
+
+use crate::money::Refused;
+
+/// A fault: its HTTP status, and the object `error` of the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The HTTP status.
+    pub status: u16,
+    /// The kind of fault: the member `type`.
+    pub kind: &'static str,
+    /// The stable word: the member `code`.
+    pub code: &'static str,
+    /// The parameter that is at fault.
+    pub param: Option<String>,
+    /// The sentence for people.
+    pub message: String,
+    /// Whether the official clients are told to try again, or not to; none leaves it to them.
+    pub should_retry: Option<bool>,
+    /// After how many milliseconds that makes sense.
+    pub retry_ms: Option<u64>,
+}
+
+const INVALID: &str = "invalid_request_error";
+const QUOTA: &str = "insufficient_quota";
+const SERVER: &str = "server_error";
+
+impl Fault {
+    fn new(status: u16, kind: &'static str, code: &'static str, message: String) -> Self {
+        let (param, should_retry, retry_ms) = (None, None, None);
+        Self { status, kind, code, param, message, should_retry, retry_ms }
+    }
+
+    /// A parameter that is not as it must be.
+    #[must_use]
+    pub fn parameter(param: impl Into<String>, message: impl Into<String>) -> Self {
+        let fault = Self::new(400, INVALID, "invalid_value", message.into());
+        Self { param: Some(param.into()), ..fault }
+    }
+
+    /// A parameter that this interface does not have.
+    #[must_use]
+    pub fn unknown_parameter(param: &str) -> Self {
+        let message = format!("Unrecognized request argument supplied: {param}");
+        Self { code: "unknown_parameter", ..Self::parameter(param, message) }
+    }
+
+    /// A parameter that means something elsewhere, and nothing here.
+    #[must_use]
+    pub fn unsupported(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: "unsupported_parameter", ..Self::parameter(param, message) }
+    }
+
+    /// A body that is not JSON.
+    #[must_use]
+    pub fn malformed(message: String) -> Self {
+        Self::new(400, INVALID, "malformed_json", message)
+    }
+
+    /// A body that is too long.
+    #[must_use]
+    pub fn too_long(bytes_max: usize) -> Self {
+        let message = format!("the body is too long: expected at most {bytes_max} bytes");
+        Self::new(413, INVALID, "request_too_large", message)
+    }
+
+    /// A body of another type.
+    #[must_use]
+    pub fn not_json(found: &str) -> Self {
+        let message = format!("content-type: expected application/json, got {found:?}");
+        Self::new(415, INVALID, "unsupported_media_type", message)
+    }
+
+    /// No key, or one that is not in force.
+    #[must_use]
+    pub fn key(message: &str) -> Self {
+        Self::new(401, INVALID, "invalid_api_key", message.to_owned())
+    }
+
+    /// A page or a host that may not ask.
+    #[must_use]
+    pub fn forbidden(message: String) -> Self {
+        Self::new(403, INVALID, "forbidden", message)
+    }
+
+    /// A path that there is not.
+    #[must_use]
+    pub fn no_such_path(method: &str, path: &str) -> Self {
+        let message = format!("Unknown request URL: {method} {path}");
+        Self::new(404, INVALID, "unknown_url", message)
+    }
+
+    /// A model that there is not.
+    #[must_use]
+    pub fn no_such_model(model: &str, why: &str) -> Self {
+        let message = format!("The model {model:?} does not exist: {why}");
+        let fault = Self::new(404, INVALID, "model_not_found", message);
+        Self { param: Some("model".to_owned()), ..fault }
+    }
+
+    /// An `Idempotency-Key` that was used with another body.
+    #[must_use]
+    pub fn name_reused() -> Self {
+        let message = "the Idempotency-Key was used with another body; send the same body, or \
+                       another key";
+        Self::new(422, INVALID, "idempotency_key_reused", message.to_owned())
+    }
+
+    /// A key that may not spend so much.
+    #[must_use]
+    pub fn refused(refused: &Refused) -> Self {
+        let message = refused.to_string();
+        match refused {
+            Refused::Expired => Self::key(&message),
+            Refused::Model { .. } => {
+                let fault = Self::new(403, INVALID, "model_not_allowed", message);
+                Self { param: Some("model".to_owned()), ..fault }
+            }
+            Refused::PerRequest { .. } | Refused::Budget { .. } => Self::quota(message),
+            Refused::Parallel { .. } => {
+                let fault = Self::new(429, "rate_limit_error", "too_many_parallel", message);
+                Self { retry_ms: Some(1_000), ..fault }
+            }
+            Refused::Rate { retry_ms, .. } => {
+                let fault = Self::new(429, "rate_limit_error", "rate_limit_exceeded", message);
+                Self { retry_ms: Some(*retry_ms), ..fault }
+            }
+        }
+    }
+
+    /// Money that is not there: asking again does not bring it.
+    #[must_use]
+    pub fn quota(message: String) -> Self {
+        let fault = Self::new(429, QUOTA, "insufficient_quota", message);
+        Self { should_retry: Some(false), ..fault }
+    }
+
+    /// No miner took the run. Nothing was paid for it but its place on the chain.
+    #[must_use]
+    pub fn no_miner() -> Self {
+        let message = "no miner took the request in time; its escrow was taken back";
+        Self::new(503, SERVER, "no_miner", message.to_owned())
+    }
+
+    /// The chain refused a transaction.
+    #[must_use]
+    pub fn chain(code: &str) -> Self {
+        if code == "INSUFFICIENT_BALANCE" {
+            return Self::quota("the gateway's wallet does not have the escrow".to_owned());
+        }
+        let message = format!("the chain refused the request: {code}; nothing was paid");
+        Self::new(502, SERVER, "chain_refused", message)
+    }
+
+    /// A miner gave a run up, and nothing was paid.
+    #[must_use]
+    pub fn failed_unpaid(why: &str) -> Self {
+        let message = format!("the miner gave no answer, and nothing was paid: {why}");
+        Self::new(502, SERVER, "run_failed", message)
+    }
+
+    /// A run ended without an answer, and was paid for.
+    #[must_use]
+    pub fn failed_paid(why: &str) -> Self {
+        let message = format!("the run was paid and has no answer: {why}");
+        let fault = Self::new(502, SERVER, "run_failed_paid", message);
+        Self { should_retry: Some(false), ..fault }
+    }
+
+    /// The node cannot be asked. Nothing was sent.
+    #[must_use]
+    pub fn node_away(why: &str) -> Self {
+        let message = format!("the gateway's node cannot answer now: {why}");
+        let fault = Self::new(503, SERVER, "node_unavailable", message);
+        Self { retry_ms: Some(1_000), ..fault }
+    }
+
+    /// The client's time is over, and the run goes on: the same request, said to be a repetition,
+    /// follows it.
+    #[must_use]
+    pub fn still_running() -> Self {
+        let message = "the run goes on and the time of this request is over; the same request again, \
+                       as a retry or with the same Idempotency-Key, follows the same run";
+        let fault = Self::new(504, SERVER, "still_running", message.to_owned());
+        Self { should_retry: Some(true), ..fault }
+    }
+
+    /// The gateway stops. What was begun goes on at its next start.
+    #[must_use]
+    pub fn stopping() -> Self {
+        let message = "the gateway is being stopped; what was begun goes on at its next start";
+        Self::new(503, SERVER, "gateway_stopping", message.to_owned())
+    }
+
+    /// The gateway's own fault.
+    #[must_use]
+    pub fn internal() -> Self {
+        let message = "the gateway cannot use its store; its log says why";
+        Self::new(500, SERVER, "internal_error", message.to_owned())
+    }
+
+    /// The object of the body.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let Self { kind, code, param, message, .. } = self;
+        json!({ "error": { "message": message, "type": kind, "param": param, "code": code } })
+    }
+}

@@ -1,0 +1,212 @@
+//! The gateway put together: a wallet, a node, a store, and a server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use miner::chain::client::Node as MinersNode;
+use miner::outbox::Halt;
+use miner::ports::Clock;
+use tokio_util::sync::CancellationToken;
+use types::Keypair;
+use wallet::{Chain, ChainMemory, Client, ClientError, WalletError, chain};
+
+use crate::chain::Node;
+use crate::desk::{Desk, Parts};
+use crate::http::Server;
+use crate::settings::{Settings, SettingsError};
+use crate::store::{OpenError, Opening, Store};
+
+/// The store's file in the gateway's folder.
+pub const STORE: &str = "gateway.redb";
+/// The id of development chains, on which nobody asks anything that is not to be known.
+const DEVELOPMENT_CHAIN: &str = "ombra-dev";
+
+/// What a gateway is made of.
+#[derive(Debug)]
+pub struct Setting {
+    /// The settings.
+    pub settings: Settings,
+    /// The folder of the store.
+    pub folder: PathBuf,
+    /// The wallet that pays.
+    pub key: Keypair,
+    /// Where the chain of the key is remembered; none for keys that everybody has.
+    pub memory: Option<ChainMemory>,
+    /// The chain that the operator named.
+    pub chain_id: Option<String>,
+    /// The node.
+    pub node: Client,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ends the gateway.
+    pub stop: CancellationToken,
+}
+
+/// Why a gateway does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The node does not answer.
+    #[error(transparent)]
+    Node(#[from] ClientError),
+    /// The key does not sign for the node's chain.
+    #[error(transparent)]
+    Chain(#[from] WalletError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store cannot be used.
+    #[error("the gateway's store: {0}")]
+    Store(#[from] miner::journal::JournalError),
+    /// The folder of the store cannot be made.
+    #[error("{}: {source}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No client for HTTP can be made.
+    #[error("no HTTP client: {0}")]
+    Http(String),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Which.
+        address: std::net::SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Prompts are public, and the operator has not said to know it.
+    #[error(
+        "everything that is asked through the gateway is public on chain {chain} for ever; say \
+         public_prompts = true in its settings, or --public-prompts, if that is meant"
+    )]
+    Public {
+        /// The chain.
+        chain: String,
+    },
+    /// The wallet has more than it should.
+    #[error(
+        "the wallet has {balance_micro} micro-OMBRA, and balance_micro_max is {most_micro}: move the \
+         rest away, or raise it"
+    )]
+    TooRich {
+        /// What it has.
+        balance_micro: u64,
+        /// What it should have at most.
+        most_micro: u64,
+    },
+}
+
+/// A gateway that is ready to work.
+#[derive(Debug)]
+pub struct Program {
+    desk: Arc<Desk>,
+    server: Server,
+    chain: Chain,
+}
+
+impl Program {
+    /// Asks the node for its chain, opens the store and begins to listen.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
+        let address = setting.settings.listen;
+        let (desk, chain) = open_desk(setting).await?;
+        let listening = |source| ProgramError::Listen { address, source };
+        let server = Server::bind(address).await.map_err(listening)?;
+        Ok(Self { desk, server, chain })
+    }
+
+    /// The desk, at which it can be asked how it is.
+    #[must_use]
+    pub const fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+
+    /// The chain.
+    #[must_use]
+    pub const fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the system does not say it.
+    pub fn address(&self) -> Result<std::net::SocketAddr, std::io::Error> {
+        self.server.address()
+    }
+
+    /// Works until it is stopped.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub async fn run(self) -> Result<(), ProgramError> {
+        let Self { desk, server, chain: _ } = self;
+        let serving = server.serve(Arc::clone(&desk), desk.stop.clone());
+        let (outcome, ()) = tokio::join!(desk.run(), serving);
+        match outcome {
+            Ok(()) | Err(Halt::Stopped) => Ok(()),
+            Err(Halt::Journal(error)) => Err(error.into()),
+        }
+    }
+}
+
+/// The desk of a wallet on the chain of its node.
+///
+/// # Errors
+/// As for [`Program::open`].
+pub async fn open_desk(setting: Setting) -> Result<(Arc<Desk>, Chain), ProgramError> {
+    let Setting { settings, folder, key, memory, chain_id, node, clock, stop } = setting;
+    let told = node.chain_info().await?.into_value();
+    let chain = told.chain();
+    bind(&chain, memory.as_ref(), chain_id.as_deref())?;
+    if !settings.public_prompts && chain.chain_id != DEVELOPMENT_CHAIN {
+        return Err(ProgramError::Public { chain: chain.chain_id });
+    }
+    let account = node.account(&key.address()).await?.into_value();
+    let (balance_micro, most_micro) = (account.balance.get(), settings.balance_micro_max);
+    if balance_micro > most_micro {
+        return Err(ProgramError::TooRich { balance_micro, most_micro });
+    }
+    let store = open_store(&folder, &key, Some(&chain), Arc::clone(&clock))?;
+    store.begin_books(Opening { balance_micro, height: told.height }).await?;
+    let miners = MinersNode::new(node.clone());
+    let miners = miners.map_err(|error| ProgramError::Http(error.to_string()))?;
+    let node = Node::new(node, miners.bound_to(chain.clone()));
+    let parts = Parts { settings, key, store: Arc::new(store), node, clock, stop };
+    Ok((Desk::new(parts), chain))
+}
+
+/// Opens the store in a folder, which is made for its user alone.
+///
+/// # Errors
+/// When the folder cannot be made, or the store cannot be opened.
+pub fn open_store(
+    folder: &Path,
+    key: &Keypair,
+    chain: Option<&Chain>,
+    clock: Arc<dyn Clock>,
+) -> Result<Store, ProgramError> {
+    miner::program::make_folder(folder).map_err(|error| ProgramError::Folder {
+        path: folder.to_owned(),
+        source: std::io::Error::other(error),
+    })?;
+    Ok(Store::open(&folder.join(STORE), key.address(), chain, clock)?)
+}
+
+/// Checks that the key signs for the node's chain, and remembers that.
+fn bind(got: &Chain, memory: Option<&ChainMemory>, named: Option<&str>) -> Result<(), WalletError> {
+    match memory {
+        Some(memory) => memory.bind(got, named).map(drop),
+        None => {
+            chain::check_id(got)?;
+            named.map_or(Ok(()), |named| chain::check_named(got, named))
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a request asks of the chain: the envelope of `inferMessages`, its escrow, and what its place in
+//! blocks may cost at most.
+
+use serde_json::{Map, Value, json};
+use types::params::{BLOB_CHUNK_BYTES, INLINE_TEXT_BYTES_MAX};
+
+use crate::model::Model;
+use crate::openai::{ChatRequest, Fault};
+use crate::settings::Settings;
+
+/// The method (docs/agent-methods.md).
+pub const METHOD: &str = "inferMessages";
+/// What a step burns, micro-OMBRA (docs/protocol.md section 5.5).
+pub const STEP_MICRO: u64 = 100;
+/// What a token of the answer costs, micro-OMBRA.
+pub const TOKEN_MICRO: u64 = 1;
+/// The longest envelope, bytes (docs/agent-methods.md section 3).
+const ENVELOPE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// More than the members of an AGENT_REQUEST or of another transaction take beside its texts.
+const TX_BYTES: u64 = 1_536;
+/// What an AGENT_REQUEST is charged besides its size (docs/protocol.md section 15.1).
+const REQUEST_CHARGED_BYTES: u64 = 2_048;
+/// So many times what a place costs now: pools set so much aside for a transaction that waits
+/// (docs/protocol.md section 15.3).
+pub(crate) const FEE_MARGIN: u64 = 4;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The prompt of the run.
+    pub prompt: String,
+    /// What goes into a blob because it is too long for a prompt.
+    pub blob: Option<String>,
+    /// Who is to answer.
+    pub model: Model,
+    /// The escrow, micro-OMBRA.
+    pub max_fee_micro: u64,
+    /// The most steps.
+    pub steps_max: u64,
+}
+
+/// What places in blocks cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prices {
+    /// Micro-OMBRA for each KiB.
+    pub base_fee_micro: u64,
+    /// What announcing a blob burns, micro-OMBRA.
+    pub blob_init_micro: u64,
+    /// What each chunk of a blob burns, micro-OMBRA.
+    pub blob_chunk_micro: u64,
+    /// The least escrow, micro-OMBRA.
+    pub max_fee_micro_min: u64,
+}
+
+impl Question {
+    /// The question of a request for the interface.
+    ///
+    /// # Errors
+    /// When it is longer than any miner takes, or the answer may be longer than the settings allow.
+    pub fn new(
+        request: &ChatRequest,
+        model: Model,
+        settings: &Settings,
+        prices: Prices,
+    ) -> Result<Self, Fault> {
+        let tokens = request.output_tokens_max.unwrap_or(settings.output_tokens_default);
+        if tokens > settings.output_tokens_max {
+            let most = settings.output_tokens_max;
+            let message = format!("max_completion_tokens: expected at most {most}, got {tokens}");
+            return Err(Fault::parameter("max_completion_tokens", message));
+        }
+        let steps_max = settings.steps_max;
+        let (prompt, blob) = written(&request.args, tokens)?;
+        let steps_micro = steps_max.saturating_mul(STEP_MICRO);
+        let max_fee_micro = tokens.saturating_mul(TOKEN_MICRO).saturating_add(steps_micro);
+        let max_fee_micro = max_fee_micro.max(prices.max_fee_micro_min);
+        Ok(Self { prompt, blob, model, max_fee_micro, steps_max })
+    }
+
+    /// The most that the gateway's own transactions burn for it, micro-OMBRA: the request, taking it
+    /// back, and the blob.
+    #[must_use]
+    pub fn fees_micro(&self, prices: Prices) -> u64 {
+        let length = |text: &str| u64::try_from(json!(text).to_string().len()).unwrap_or(u64::MAX);
+        let request_bytes =
+            length(&self.prompt).saturating_add(TX_BYTES).saturating_add(REQUEST_CHARGED_BYTES);
+        let (chunks, blob_bytes) = self.blob.as_ref().map_or((0, 0), |blob| {
+            let bytes = u64::try_from(blob.len()).unwrap_or(u64::MAX);
+            let chunks = bytes.div_ceil(BLOB_CHUNK_BYTES);
+            let transactions = chunks.saturating_add(2).saturating_mul(TX_BYTES);
+            // In Base64.
+            (chunks, bytes.saturating_mul(4).div_ceil(3).saturating_add(transactions))
+        });
+        let bytes = request_bytes.saturating_add(TX_BYTES).saturating_add(blob_bytes);
+        let places = bytes.saturating_mul(prices.base_fee_micro).div_ceil(1_024);
+        let init_micro = if self.blob.is_some() { prices.blob_init_micro } else { 0 };
+        let chunks_micro = chunks.saturating_mul(prices.blob_chunk_micro);
+        let burned = init_micro.saturating_add(chunks_micro);
+        places.saturating_mul(FEE_MARGIN).saturating_add(burned)
+    }
+
+    /// The most that it costs altogether, micro-OMBRA.
+    #[must_use]
+    pub fn micro(&self, prices: Prices) -> u64 {
+        self.max_fee_micro.saturating_add(self.fees_micro(prices))
+    }
+}
+
+/// The prompt, and the blob if the envelope is too long for it.
+fn written(args: &Map<String, Value>, tokens: u64) -> Result<(String, Option<String>), Fault> {
+    let mut args = args.clone();
+    args.insert("maxOutputTokens".to_owned(), json!(tokens));
+    let envelope = json!({ "ombraAgent": 1, "method": METHOD, "args": args }).to_string();
+    if envelope.len() > ENVELOPE_BYTES_MAX {
+        let got = envelope.len();
+        let message = format!(
+            "messages: the request has {got} bytes as miners read it, and they take at most \
+             {ENVELOPE_BYTES_MAX}"
+        );
+        let fault = Fault::parameter("messages", message);
+        return Err(Fault { code: "context_length_exceeded", ..fault });
+    }
+    if envelope.len() <= INLINE_TEXT_BYTES_MAX {
+        return Ok((envelope, None));
+    }
+    let stub = json!({ "ombraAgent": 1, "method": METHOD, "blob": true }).to_string();
+    Ok((stub, Some(envelope)))
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is written into a request, and what it may cost.
+
+    use serde_json::{Value, json};
+
+    use super::{Prices, Question};
+    use crate::model::Model;
+    use crate::openai::{ChatRequest, parse};
+    use crate::settings::Settings;
+
+    const PRICES: Prices = Prices {
+        base_fee_micro: 10,
+        blob_init_micro: 1_000,
+        blob_chunk_micro: 100,
+        max_fee_micro_min: 100,
+    };
+
+    fn asked(content: &str, tokens: Value) -> ChatRequest {
+        let messages = json!([{ "role": "user", "content": content }]);
+        let body = json!({ "model": "ombra", "messages": messages, "max_tokens": tokens });
+        parse(body.to_string().as_bytes()).unwrap()
+    }
+
+    fn question(request: &ChatRequest) -> Question {
+        Question::new(request, Model::Any, &Settings::default(), PRICES).unwrap()
+    }
+
+    #[test]
+    fn the_escrow_is_for_the_tokens_and_the_steps() {
+        let question = question(&asked("Hi", json!(50)));
+        assert_eq!(850, question.max_fee_micro);
+        let envelope: Value = serde_json::from_str(&question.prompt).unwrap();
+        assert_eq!(
+            ("inferMessages", 50),
+            (
+                envelope["method"].as_str().unwrap(),
+                envelope["args"]["maxOutputTokens"].as_u64().unwrap()
+            )
+        );
+        let default =
+            Question::new(&asked("Hi", Value::Null), Model::Any, &Settings::default(), PRICES);
+        assert_eq!(1_824, default.unwrap().max_fee_micro);
+        let much =
+            Question::new(&asked("Hi", json!(65_537)), Model::Any, &Settings::default(), PRICES);
+        assert_eq!(Some("max_completion_tokens".to_owned()), much.unwrap_err().param);
+    }
+
+    #[test]
+    fn a_long_request_goes_into_a_blob_and_its_chunks_are_reserved() {
+        let short = question(&asked("Hi", json!(50)));
+        let long = question(&asked(&"x".repeat(20_000), json!(50)));
+        assert_eq!(r#"{"ombraAgent":1,"method":"inferMessages","blob":true}"#, long.prompt);
+        assert!(long.blob.as_ref().is_some_and(|blob| blob.contains("xxx")));
+        assert_eq!(None, short.blob);
+        assert!(long.fees_micro(PRICES) >= short.fees_micro(PRICES) + 1_100);
+        assert_eq!(short.max_fee_micro + short.fees_micro(PRICES), short.micro(PRICES));
+        assert_eq!(0, short.fees_micro(Prices::default()));
+    }
+
+    #[test]
+    fn what_no_miner_takes_is_refused_before_it_costs_anything() {
+        let request = asked(&"x".repeat(5_000_000), json!(50));
+        let fault = Question::new(&request, Model::Any, &Settings::default(), PRICES).unwrap_err();
+        assert_eq!((400, "context_length_exceeded"), (fault.status, fault.code));
+    }
+}

@@ -1,0 +1,287 @@
+//! What the store holds over interruptions, and that no money is reserved twice or lost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use miner::outbox::{Rows as _, Slip, Verdict};
+use miner::ports::Clock;
+use tempfile::TempDir;
+use types::{Address, Hash};
+use wallet::Chain;
+
+use super::{About, Admission, Attached, KeyFault, NewRequest, OpenError, Store};
+use crate::keys::{Key, hash_of};
+use crate::money::{Budget, Limits, Period, Refused};
+use crate::record::{Bill, Delivery, Phase, Purpose, RequestId, Unpaid};
+
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+const NOW_MS: u64 = 1_800_000_000_000;
+const WALLET: Address = Address::new([7; 20]);
+
+struct Bench {
+    store: Store,
+    clock: Arc<TestClock>,
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(TestClock(AtomicU64::new(NOW_MS)));
+        let store = open(&folder.path().join("store"), &clock).unwrap();
+        Self { store, clock, folder }
+    }
+
+    /// The same after the process was killed and started again.
+    fn again(self) -> Self {
+        let Self { store, clock, folder } = self;
+        drop(store);
+        let store = open(&folder.path().join("store"), &clock).unwrap();
+        Self { store, clock, folder }
+    }
+
+    async fn key(&self, limits: Limits) -> Key {
+        self.store.new_key("one", limits).await.unwrap().0
+    }
+
+    async fn signed(&self, id: RequestId, nonce: u64) -> Slip {
+        let slip = Slip { nonce, hash: Hash::digest(&nonce.to_be_bytes()), text: "{}".to_owned() };
+        let about = About::Request { id, purpose: Purpose::Request };
+        let phase = Phase::Signed { run: Hash::digest(b"run") };
+        self.store.sign(&slip, about, Some(phase)).await.unwrap();
+        slip
+    }
+
+    fn phase(&self, id: RequestId) -> Phase {
+        self.store.request(id).unwrap().unwrap().phase
+    }
+}
+
+fn open(path: &Path, clock: &Arc<TestClock>) -> Result<Store, OpenError> {
+    let clock: Arc<dyn Clock> = Arc::<TestClock>::clone(clock);
+    Store::open(path, WALLET, None, clock)
+}
+
+fn wants(key: &Key, body: &str, micro: u64) -> NewRequest {
+    NewRequest {
+        key: key.clone(),
+        body: hash_of(body),
+        name: None,
+        is_retry: false,
+        model: "ombra".to_owned(),
+        max_fee_micro: micro - 10,
+        micro,
+        balance_micro: 1_000_000,
+    }
+}
+
+fn bill() -> Phase {
+    Phase::Settled(Bill {
+        run: Hash::digest(b"run"),
+        status: "completed".to_owned(),
+        reward_micro: 30,
+        network_fee_micro: 100,
+        fees_micro: 7,
+        settlement_tx: None,
+        block: None,
+    })
+}
+
+fn unpaid() -> Phase {
+    Phase::Unpaid { run: None, why: Unpaid::NoMiner, fees_micro: 5 }
+}
+
+fn new(admission: &Admission) -> RequestId {
+    let Admission::New(id) = admission else { panic!("expected a new request, got {admission:?}") };
+    *id
+}
+
+#[tokio::test]
+async fn ten_requests_at_once_cannot_use_a_budget_twice() {
+    let bench = Bench::new();
+    let budget = Some(Budget { micro: 1_000, per: Period::Day });
+    let key = bench.key(Limits { budget, ..Limits::default() }).await;
+    let bodies: Vec<String> = (0..10).map(|number| format!("body {number}")).collect();
+    let all = bodies.iter().map(|body| bench.store.admit(wants(&key, body, 300)));
+    let admissions = futures::future::join_all(all).await;
+    let taken = admissions.iter().filter(|it| matches!(it, Ok(Admission::New(_)))).count();
+    assert_eq!(3, taken);
+    let refused = Refused::Budget { micro: 300, left_micro: 100, per: Period::Day };
+    let others = admissions.into_iter().filter(|it| !matches!(it, Ok(Admission::New(_))));
+    assert!(others.map(Result::unwrap).all(|it| it == Admission::Refused(refused.clone())));
+    let standing = &bench.store.keys().unwrap()[0];
+    assert_eq!((3, 900), (standing.tally.open, standing.today.reserved_micro));
+}
+
+#[tokio::test]
+async fn what_is_left_is_released_once_however_often_the_end_is_written() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let id = new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+    let bench = bench.again();
+    for _ in 0..2 {
+        bench.store.advance(id, bill()).await.unwrap();
+        bench.store.advance(id, unpaid()).await.unwrap();
+    }
+    assert_eq!(bill(), bench.phase(id));
+    let standing = &bench.store.keys().unwrap()[0];
+    assert_eq!(
+        (0, 137, 0),
+        (standing.tally.open, standing.tally.spent_micro, standing.tally.reserved_micro)
+    );
+    assert_eq!((137, 0), (standing.today.spent_micro, standing.today.reserved_micro));
+    assert_eq!(0, bench.store.open_requests().unwrap().len());
+}
+
+#[tokio::test]
+async fn the_wallet_is_not_promised_twice_either() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let poor = |body: &str, micro| NewRequest { balance_micro: 1_000, ..wants(&key, body, micro) };
+    let first = new(&bench.store.admit(poor("a", 700)).await.unwrap());
+    let left = Admission::WalletEmpty { left_micro: 300 };
+    assert_eq!(left, bench.store.admit(poor("b", 301)).await.unwrap());
+    // Its escrow is on the chain: what the wallet has is without it, and only fees may still go.
+    let slip = bench.signed(first, 0).await;
+    bench.store.resolve(&slip, &Verdict::Included).await.unwrap();
+    let rest = NewRequest { balance_micro: 300, ..wants(&key, "b", 291) };
+    assert_eq!(Admission::WalletEmpty { left_micro: 290 }, bench.store.admit(rest).await.unwrap());
+    let rest = NewRequest { balance_micro: 300, ..wants(&key, "b", 290) };
+    new(&bench.store.admit(rest).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_idempotency_key_follows_the_same_request_and_no_other_body() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let named = |body: &str| NewRequest { name: Some(hash_of("name")), ..wants(&key, body, 500) };
+    let id = new(&bench.store.admit(named("a")).await.unwrap());
+    let bench = bench.again();
+    let known = Admission::Known(Attached(id));
+    assert_eq!(known, bench.store.admit(named("a")).await.unwrap());
+    assert_eq!(Admission::NameReused, bench.store.admit(named("b")).await.unwrap());
+    bench.store.advance(id, bill()).await.unwrap();
+    assert_eq!(known, bench.store.admit(named("a")).await.unwrap());
+    bench.clock.0.fetch_add(24 * 60 * 60 * 1_000, Ordering::SeqCst);
+    let next = new(&bench.store.admit(named("b")).await.unwrap());
+    // One that nobody was paid for is forgotten.
+    bench.store.advance(next, unpaid()).await.unwrap();
+    new(&bench.store.admit(named("c")).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_retry_attaches_to_the_oldest_lost_request_that_nobody_picked_up() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let again = || NewRequest { is_retry: true, ..wants(&key, "a", 500) };
+    let first = new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+    let second = new(&bench.store.admit(again()).await.unwrap());
+    assert_ne!(first, second, "a connection waits for the first");
+    for id in [second, first] {
+        bench.store.deliver(id, Delivery::Lost).await.unwrap();
+    }
+    let other = NewRequest { body: hash_of("b"), ..again() };
+    new(&bench.store.admit(other).await.unwrap());
+    assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
+    assert_eq!(Admission::Known(Attached(second)), bench.store.admit(again()).await.unwrap());
+    let third = new(&bench.store.admit(again()).await.unwrap());
+    // Who is killed has lost all connections.
+    bench.store.deliver(second, Delivery::Done).await.unwrap();
+    let bench = bench.again();
+    bench.store.lose_connections().await.unwrap();
+    assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
+    assert_eq!(Admission::Known(Attached(third)), bench.store.admit(again()).await.unwrap());
+    // Without the word that it is a retry, the same is asked anew.
+    new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_transaction_is_in_the_outbox_until_its_fate_is_written() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let mut ids = Vec::new();
+    for body in ["a", "b", "c"] {
+        ids.push(new(&bench.store.admit(wants(&key, body, 500)).await.unwrap()));
+    }
+    let run = Hash::digest(b"run");
+    for (nonce, id) in (0..).zip(&ids) {
+        bench.signed(*id, nonce).await;
+    }
+    let bench = bench.again();
+    let slips: Vec<Slip> =
+        bench.store.outbox().unwrap().into_iter().map(|(slip, _)| slip).collect();
+    assert_eq!(3, slips.len());
+    let fates = ["", "NONCE_STALE", "INSUFFICIENT_BALANCE"];
+    for (slip, code) in slips.iter().zip(fates) {
+        let included = code.is_empty();
+        let verdict = if included { Verdict::Included } else { Verdict::Refused(code.to_owned()) };
+        bench.store.resolve(slip, &verdict).await.unwrap();
+    }
+    assert_eq!(0, bench.store.nonces().unwrap().len());
+    let phases: Vec<Phase> = ids.iter().map(|id| bench.phase(*id)).collect();
+    let refused = Phase::Refused { code: "INSUFFICIENT_BALANCE".to_owned() };
+    assert_eq!(vec![Phase::Sent { run, since_ms: NOW_MS }, Phase::Reserved, refused], phases);
+    let sent = bench.store.request(ids[0]).unwrap().unwrap();
+    assert_eq!(Some(slips[0].hash), sent.request_tx());
+}
+
+#[tokio::test]
+async fn fillers_and_drains_are_kept_for_the_books() {
+    let bench = Bench::new();
+    let slip = |nonce| Slip { nonce, hash: Hash::digest(b"tx"), text: "{}".to_owned() };
+    bench.store.fill(&slip(3)).await.unwrap();
+    let drain = About::Drain { to: WALLET, micro: 5 };
+    bench.store.sign(&slip(4), drain, None).await.unwrap();
+    bench.store.resolve(&slip(3), &Verdict::Included).await.unwrap();
+    assert_eq!(1, bench.store.loose().unwrap().len());
+    bench.store.resolve(&slip(4), &Verdict::Refused("X".to_owned())).await.unwrap();
+    assert_eq!((1, 0), (bench.store.loose().unwrap().len(), bench.store.nonces().unwrap().len()));
+}
+
+#[tokio::test]
+async fn a_key_is_in_force_until_it_is_revoked() {
+    let bench = Bench::new();
+    let (key, secret) = bench.store.new_key("one", Limits::default()).await.unwrap();
+    let taken = bench.store.new_key("one", Limits::default()).await.unwrap_err();
+    assert!(matches!(taken, KeyFault::NameTaken(name) if name == "one"));
+    let bench = bench.again();
+    assert_eq!(Some(key), bench.store.key_of(&secret.hash()).unwrap());
+    assert_eq!(None, bench.store.key_of(&hash_of("another")).unwrap());
+    bench.store.revoke_key("one").await.unwrap();
+    assert_eq!(None, bench.store.key_of(&secret.hash()).unwrap());
+    let unknown = bench.store.revoke_key("one").await.unwrap_err();
+    assert!(matches!(unknown, KeyFault::Unknown(name) if name == "one"));
+    bench.store.new_key("one", Limits::default()).await.unwrap();
+    assert_eq!(2, bench.store.keys().unwrap().len());
+    let bytes = std::fs::read(bench.folder.path().join("store")).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(!text.contains(secret.reveal()), "the secret is in the file");
+}
+
+#[tokio::test]
+async fn a_store_is_of_one_wallet_one_chain_and_one_process() {
+    let Bench { store, clock, folder } = Bench::new();
+    let path = folder.path().join("store");
+    let in_use = open(&path, &clock).unwrap_err();
+    assert!(matches!(in_use, OpenError::InUse { .. }), "{in_use}");
+    drop(store);
+    let of = |wallet, chain: Option<&Chain>| {
+        let clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
+        Store::open(&path, wallet, chain, clock).map(drop).map_err(|error| error.to_string())
+    };
+    let chain = |id: &str| Chain { chain_id: id.to_owned(), genesis_hash: Hash::ZERO };
+    assert_eq!(Ok(()), of(WALLET, Some(&chain("a"))));
+    assert!(of(WALLET, Some(&chain("b"))).unwrap_err().contains("expected wallet"));
+    assert!(of(Address::new([8; 20]), None).is_err());
+    assert_eq!(Ok(()), of(WALLET, None));
+    assert_eq!(Ok(()), of(WALLET, Some(&chain("a"))));
+}

@@ -1,0 +1,47 @@
+//! Ten requests at once, and a budget for three.
+
+use anyhow::ensure;
+use serde_json::json;
+use tests::node::wait_for;
+
+use super::passed;
+use crate::Outcome;
+use crate::client::{chat, read};
+use crate::scene::Scene;
+use crate::worker::{STEP_FEE, TOKENS};
+
+/// What a request may cost: 50 tokens and eight steps in escrow, and its places in blocks.
+const BUDGET: &str = "3300";
+
+pub(crate) fn run() -> anyhow::Result<Outcome> {
+    let scene = Scene::with_key(&["--budget", BUDGET, "--parallel", "5"])?;
+    let told = scene.play(|scene| {
+        let bodies: Vec<_> =
+            (0..10).map(|number| chat(&format!("number {number}\nhold budget"))).collect();
+        let begun: Vec<_> =
+            bodies.iter().map(|body| scene.client.begin(body, &[])).collect::<Result<_, _>>()?;
+        // Whoever is refused is told so while the others wait.
+        wait_for("three requests to be reserved", || {
+            let key = scene.key()?;
+            Ok((key["open_requests"] == 3 && key["today"]["requests"] == 3).then_some(()))
+        })?;
+        wait_for("the miner to hold one", || Ok(scene.worker.holds("budget").then_some(())))?;
+        scene.worker.let_go("budget");
+        let answers = begun.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|it| it.status == 200);
+        ensure!(good.len() == 3, "three fit the budget, {} were answered", good.len());
+        let quota = (429, "insufficient_quota".to_owned());
+        ensure!(bad.iter().all(|it| it.fault() == quota), "{bad:?}");
+        let key = scene.key()?;
+        let spent = key["spent_micro"].as_u64().unwrap_or_default();
+        let least = 3 * (TOKENS + STEP_FEE);
+        ensure!(spent > least && spent < least + 300, "places in blocks cost a little: {key}");
+        ensure!(key["reserved_micro"] == 0, "what was not spent is free again: {key}");
+        ensure!(key["left_micro"] == json!(3_300 - spent), "{key}");
+        // What came back is enough for another one.
+        let answer = scene.client.ask(&chat("say again"), &[])?;
+        ensure!(answer.content()? == "again", "{answer:?}");
+        Ok(())
+    })?;
+    Ok(passed(&told, "three of ten fit, and the rest was told so"))
+}

@@ -1,0 +1,153 @@
+//! A chain, a miner that follows a script, and a gateway between them and the clients.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, ensure};
+use serde_json::{Value, json};
+use tests::gate::Marks;
+use tests::net::free_ports;
+use tests::node::{DevOptions, Node, wait_for};
+use tests::python;
+use tests::wire::Wire;
+
+use crate::client::Client;
+use crate::process::{Gateway, Home};
+use crate::worker::Worker;
+
+/// What most cases have: no bonds, and little patience with miners that do not come.
+pub(crate) const SETTINGS: &str = "claim_bond_micro = 0\nclaim_wait_ms = 1500\n";
+
+/// Everything that a case needs.
+pub(crate) struct Scene {
+    pub(crate) home: Home,
+    pub(crate) worker: Worker,
+    /// Between the gateway and its node.
+    pub(crate) wire: Wire,
+    pub(crate) gateway: Option<Gateway>,
+    pub(crate) client: Client,
+    pub(crate) node: Node,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// A scene of a chain on which a claim lapses soon, for good, with a key that has these limits.
+    pub(crate) fn of_short_claims(limits: &[&str]) -> anyhow::Result<Self> {
+        let params = ["claimTtlMs=1500", "maxReopens=0", "precisionMs=50", "messageDelayMs=50"];
+        let mut chain = vec!["--v7", "0"];
+        chain.extend(params.into_iter().flat_map(|param| ["--param", param]));
+        Self::of_chain(SETTINGS, limits, &chain)
+    }
+
+    /// A scene with a key that has these limits.
+    pub(crate) fn with_key(limits: &[&str]) -> anyhow::Result<Self> {
+        Self::new(SETTINGS, limits)
+    }
+
+    /// The same with other settings.
+    pub(crate) fn new(settings: &str, limits: &[&str]) -> anyhow::Result<Self> {
+        // Fees for places in blocks, and bonds.
+        Self::of_chain(settings, limits, &["--v7", "0"])
+    }
+
+    /// The same on a chain that is made with these options.
+    pub(crate) fn of_chain(
+        settings: &str,
+        limits: &[&str],
+        chain: &[&str],
+    ) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let more = chain.iter().map(ToString::to_string).collect();
+        let node = Node::start(DevOptions { accounts: 4, more, ..DevOptions::from_environment() })?;
+        let wire = Wire::to(node.rpc, Arc::new(Marks::default()))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
+        let home = Home::new(folder.path(), (wire.address, address), settings)?;
+        let key = home.new_key("test", limits)?;
+        let gateway = Some(home.start()?);
+        let worker = Worker::start(node.rpc)?;
+        let client = Client { address, key };
+        let scene = Self { home, worker, wire, gateway, client, node, _folder: folder };
+        scene.is_open()?;
+        Ok(scene)
+    }
+
+    /// Waits until the gateway takes requests in.
+    pub(crate) fn is_open(&self) -> anyhow::Result<()> {
+        wait_for("the gateway to take requests in", || {
+            let told = self.client.get("/healthz", &[]);
+            Ok(told.is_ok_and(|answer| answer.status == 200).then_some(()))
+        })
+    }
+
+    /// `kill -9`, and a new process on the same store.
+    pub(crate) fn kill_and_restart(&mut self) -> anyhow::Result<()> {
+        self.gateway.take().context("a gateway that runs")?.kill()?;
+        self.wire.mend();
+        self.gateway = Some(self.home.start()?);
+        self.is_open()
+    }
+
+    /// Waits until no request is open, and compares the books.
+    pub(crate) fn check(&self) -> anyhow::Result<Value> {
+        self.wire.mend();
+        let told = wait_for("all requests to end", || {
+            let told: Value = serde_json::from_str(&self.home.tell(&["check", "--json"])?)?;
+            Ok((told["open"] == 0).then_some(told))
+        })?;
+        ensure!(told["escrowedMicro"] == 0, "an escrow is forgotten: {told}");
+        Ok(told)
+    }
+
+    /// How many runs there are on the chain.
+    pub(crate) fn runs(&self) -> anyhow::Result<usize> {
+        self.listed(&json!({}))
+    }
+
+    /// How many of them have this status.
+    pub(crate) fn runs_that_are(&self, status: &str) -> anyhow::Result<usize> {
+        self.listed(&json!({ "status": status }))
+    }
+
+    fn listed(&self, filter: &Value) -> anyhow::Result<usize> {
+        let listed = self.node.call("ombra_listAgentRuns", &json!([filter, { "limit": 500 }]))?;
+        Ok(listed["items"].as_array().map_or(0, Vec::len))
+    }
+
+    /// What the key has: `GET /v1/key`.
+    pub(crate) fn key(&self) -> anyhow::Result<Value> {
+        self.client.get("/v1/key", &[])?.json()
+    }
+
+    /// Runs a script with the gateway's address and a key, and gives what it printed.
+    pub(crate) fn python(&self, python: &Path, script: &str) -> anyhow::Result<String> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/gateway/python");
+        let mut command = Command::new(python);
+        command.arg(format!("{folder}/{script}"));
+        command.env("OPENAI_BASE_URL", format!("http://{}/v1", self.client.address));
+        command.env("OPENAI_API_KEY", &self.client.key);
+        command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
+        for proxy in
+            ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+        {
+            command.env_remove(proxy);
+        }
+        python::run(&mut command)
+    }
+
+    /// A fault, with the last lines of the gateway's log.
+    pub(crate) fn explain(&self, fault: &anyhow::Error) -> anyhow::Error {
+        anyhow!("{fault:#}\nthe gateway said at last:\n{}", self.home.logged())
+    }
+
+    /// Plays a case, and checks the books after it.
+    pub(crate) fn play(
+        mut self,
+        case: impl FnOnce(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Value> {
+        let played = case(&mut self);
+        let told = played.and_then(|()| self.check());
+        told.map_err(|fault| self.explain(&fault))
+    }
+}

@@ -1,0 +1,212 @@
+//! A miner that follows a script: the last message of a request says what it does.
+//!
+//! ```text
+//! say TEXT           answers TEXT
+//! json TEXT          the same
+//! call NAME JSON     has the client call a function
+//! long TEXT          answers TEXT, and was cut off
+//! fail TEXT          takes a step, and fails for this reason
+//! refuse TEXT        fails at once
+//! idle               claims, and does nothing
+//! ignore             does not even claim
+//! hold NAME          claims, and answers once NAME is let go
+//! ```
+//!
+//! What a tool said is repeated.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tests::actor;
+use tests::http::Connection;
+use tests::miners::{Requester, micro, text};
+use types::{Body, Hash};
+
+/// The account that mines.
+const ACCOUNT: usize = 1;
+/// Tokens of every answer.
+pub(crate) const TOKENS: u64 = 7;
+/// What its step burns.
+pub(crate) const STEP_FEE: u64 = 100;
+/// Between two looks at what is pending.
+const LOOK: Duration = Duration::from_millis(10);
+
+#[derive(Debug, Default)]
+struct State {
+    is_over: bool,
+    let_go: BTreeSet<String>,
+    /// Names that were held.
+    held: BTreeSet<String>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// The miner. It ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts it at a node.
+    pub(crate) fn start(node: SocketAddr) -> anyhow::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let requester = Arc::new(Mutex::new(Requester::again(ACCOUNT, node)?));
+        let at = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || at.work(node, &requester));
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Lets what is held by this name go.
+    pub(crate) fn let_go(&self, name: &str) {
+        self.shared.with(|state| state.let_go.insert(name.to_owned()));
+    }
+
+    /// Whether something is held by this name.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.held.contains(name)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.shared.with(|state| {
+            state.is_over = true;
+            true
+        });
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+impl Shared {
+    fn with(&self, change: impl FnOnce(&mut State) -> bool) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+
+    /// Waits until a name is let go; false if the miner ends.
+    fn wait(&self, name: &str) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.held.insert(name.to_owned());
+        while !state.is_over && !state.let_go.contains(name) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.is_over
+    }
+
+    fn work(self: &Arc<Self>, node: SocketAddr, requester: &Arc<Mutex<Requester>>) {
+        let (mut seen, mut hands) = (BTreeSet::new(), Vec::new());
+        loop {
+            {
+                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                if state.is_over {
+                    break;
+                }
+                drop(self.changed.wait_timeout(state, LOOK));
+            }
+            // A node that is away is asked again.
+            for run in pending(node).unwrap_or_default() {
+                if seen.insert(text(&run, "agentRunId").to_owned()) {
+                    let (shared, requester) = (Arc::clone(self), Arc::clone(requester));
+                    hands.push(std::thread::spawn(move || {
+                        if let Err(error) = shared.serve(node, &requester, &run) {
+                            crate::say(&format!("   the miner: {error:#}"));
+                        }
+                    }));
+                }
+            }
+        }
+        hands.into_iter().map(JoinHandle::join).for_each(drop);
+    }
+
+    fn serve(
+        &self,
+        node: SocketAddr,
+        requester: &Mutex<Requester>,
+        run: &Value,
+    ) -> anyhow::Result<()> {
+        let id: Hash = text(run, "agentRunId").parse()?;
+        let asked = asked(node, run)?;
+        let (word, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
+        if word == "ignore" {
+            return Ok(());
+        }
+        let send = |body: &Body| -> anyhow::Result<()> {
+            requester.lock().unwrap_or_else(PoisonError::into_inner).send(body)
+        };
+        let claim = requester.lock().unwrap_or_else(PoisonError::into_inner).actor().claim(id);
+        send(&Body::AgentClaim(claim))?;
+        if word == "idle" || (word == "hold" && !self.wait(rest)) {
+            return Ok(());
+        }
+        let steps = u64::from(word != "refuse");
+        if steps > 0 {
+            send(&actor::step(id, 0, TOKENS))?;
+        }
+        let max_fee = micro(run, "maxFee")?;
+        let (tokens, fee) = (TOKENS * steps, STEP_FEE * steps);
+        let mut finish = actor::finish(id, tokens, [tokens, max_fee - tokens - fee, fee]);
+        if matches!(word, "fail" | "refuse") {
+            finish.status = "failed".to_owned();
+        }
+        finish.final_answer_inline = Some(answer(word, rest)?);
+        send(&Body::AgentFinish(finish))
+    }
+}
+
+fn pending(node: SocketAddr) -> anyhow::Result<Vec<Value>> {
+    let filter = json!([{ "status": "pending" }, { "limit": 500 }]);
+    let listed = Connection::open(node)?.call("ombra_listAgentRuns", &filter)?;
+    Ok(listed["items"].as_array().cloned().unwrap_or_default())
+}
+
+/// The last message of a request.
+fn asked(node: SocketAddr, run: &Value) -> anyhow::Result<String> {
+    let envelope: Value = match run["promptBlobId"].as_str() {
+        None => serde_json::from_str(text(run, "prompt"))?,
+        Some(id) => {
+            let bytes = Connection::open(node)?.get(&format!("/api/blob/{id}"))?;
+            serde_json::from_str(&bytes)?
+        }
+    };
+    let messages = envelope["args"]["messages"].as_array().context("messages")?;
+    let last = messages.last().context("a message")?;
+    let content = text(last, "content");
+    if text(last, "role") == "tool" {
+        return Ok(format!("say told: {content}"));
+    }
+    // Long texts end with what is asked.
+    Ok(content.rsplit('\n').next().unwrap_or_default().to_owned())
+}
+
+fn answer(word: &str, rest: &str) -> anyhow::Result<String> {
+    let (reason, response, calls) = match word {
+        "call" => {
+            let (name, arguments) = rest.split_once(' ').context("a name and arguments")?;
+            let arguments: Value = serde_json::from_str(arguments)?;
+            ("tool_calls", "", json!([{ "id": "call_0", "name": name, "arguments": arguments }]))
+        }
+        "fail" | "refuse" => ("error", rest, json!([])),
+        "long" => ("length", rest, json!([])),
+        _ => ("stop", rest, json!([])),
+    };
+    let answer = json!({
+        "ombraAgent": 1,
+        "method": "inferMessages",
+        "finishReason": reason,
+        "response": response,
+        "toolCalls": calls,
+    });
+    Ok(answer.to_string())
+}
