@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use miner::outbox::{Halt, patiently};
 use tokio::sync::watch;
-use types::tx::{AgentCancel, Protection, RunOfAgent};
+use types::tx::{AgentCancel, Protection};
 use types::{Amount, Body, Hash, ids};
 use wallet::client::records::Run;
 use wallet::sign::{Request, claim_bond_default};
@@ -88,9 +88,10 @@ impl Desk {
     ) -> types::tx::AgentRequest {
         let seed = format!("gateway {}", record.id.0);
         let creator = self.wallet().to_string();
-        let hint = match &question.model {
-            Model::Named(name) => Some(name.clone()),
-            Model::Any | Model::Agent { .. } => None,
+        let (hint, agent) = match &question.model {
+            Model::Any => (None, None),
+            Model::Named(name) => (Some(name.clone()), None),
+            Model::Agent { id, version } => (None, Some((*id, version.clone()))),
         };
         let request = Request {
             conversation_id: ids::compute_conversation_id(&creator, Some(&seed), record.created_ms),
@@ -101,13 +102,9 @@ impl Desk {
             prompt_blob_id: blob_id,
             model_hint: hint,
             protection,
+            agent,
         };
-        let mut body = request.into_body(&self.key, nonce);
-        if let Model::Agent { id, version } = &question.model {
-            let agent = RunOfAgent { agent_id: Some(*id), agent_version: Some(version.clone()) };
-            body.agent = agent.into();
-        }
-        body
+        request.into_body(&self.key, nonce)
     }
 
     /// How the run is protected against miners that take it and do nothing.
