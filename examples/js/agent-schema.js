@@ -3,7 +3,7 @@
 
 import { utf8, wrong } from "./bytes.js";
 
-const LIMITS = { parts: 1024, values: 1024, bytes: 131072, oneBytes: 32768, depth: 32 };
+const LIMITS = { parts: 512, values: 1024, bytes: 131072, oneBytes: 32768, depth: 32 };
 const BRANCHES = 32;
 const COUNT = 4096;
 const OPTIONAL = 256;

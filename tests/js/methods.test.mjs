@@ -116,8 +116,8 @@ test("schemas are taken and refused as by a miner", () => {
   checkSchema("s", { properties: many(256) });
   const field = "s.properties";
   assert.throws(() => checkSchema("s", { properties: many(257) }), { name: "FieldError", field });
-  const all = many(1024);
-  const parts = { name: "FieldError", field: "s.properties.p1023" };
+  const all = many(512);
+  const parts = { name: "FieldError", field: "s.properties.p511" };
   assert.throws(() => checkSchema("s", { properties: all, required: Object.keys(all) }), parts);
 });
 

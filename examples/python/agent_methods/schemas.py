@@ -8,7 +8,7 @@ import re
 
 from .faults import FieldError, array, boolean, short, text
 
-LIMITS = {"parts": 1024, "values": 1024, "bytes": 131072}
+LIMITS = {"parts": 512, "values": 1024, "bytes": 131072}
 SCHEMA_BYTES_MAX = 32768
 DEPTH_MAX = 32
 BRANCHES_MAX = 32

@@ -25,7 +25,7 @@ pub const SCHEMA_BYTES_MAX: usize = 32_768;
 /// The most bytes of all schemas of a request.
 pub const SCHEMAS_BYTES_MAX: usize = 131_072;
 /// The most schemas within the schemas of a request, as often as they are referred to.
-pub const SCHEMA_PARTS_MAX: usize = 1_024;
+pub const SCHEMA_PARTS_MAX: usize = 512;
 /// The most members in one schema that may be left out, as often as they are referred to: what holds a
 /// model to a form looks at all of them at once.
 pub const SCHEMA_OPTIONAL_MAX: usize = 256;

@@ -114,7 +114,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
         deep = json!({ "type": "array", "items": deep, "minItems": 4096, "maxItems": 4096 });
     }
     let mut choices = json!({ "type": "integer" });
-    for _ in 0..8 {
+    for _ in 0..6 {
         choices = json!({ "anyOf": [{ "type": "array", "items": choices },
             { "type": "object", "properties": { "a": choices } }] });
     }
@@ -127,7 +127,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
         "required": ["a"] })
     };
     vec![
-        ("members of any kind", members(700, &json!({}))),
+        ("members of any kind", members(500, &json!({}))),
         (
             "members that may be left out",
             json!({ "type": "object", "properties": members(256, &json!({ "type": "string" }))["properties"] }),
@@ -135,14 +135,14 @@ fn hostile() -> Vec<(&'static str, Value)> {
         (
             "open objects",
             members(
-                200,
+                150,
                 &json!({ "type": "object", "properties": { "a": {} },
             "additionalProperties": {} }),
             ),
         ),
         (
             "long strings",
-            members(500, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 })),
+            members(480, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 })),
         ),
         ("numbers", members(300, &number)),
         ("whole numbers", members(300, &integer)),
@@ -154,7 +154,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
         (
             "many long arrays",
             members(
-                300,
+                240,
                 &json!({ "type": "array", "items": { "type": "boolean" },
             "minItems": 4000, "maxItems": 4096 }),
             ),

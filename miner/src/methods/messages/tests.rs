@@ -163,8 +163,8 @@ fn what_a_program_asks_keeps_the_limits_for_all_schemas_together() {
         output_tokens_max: None,
         stops: Vec::new(),
     };
-    assert!(Request::new(Ask::InferMessages(asked(4))).is_ok());
-    let refused = Request::new(Ask::InferMessages(asked(5))).unwrap_err();
+    assert!(Request::new(Ask::InferMessages(asked(2))).is_ok());
+    let refused = Request::new(Ask::InferMessages(asked(3))).unwrap_err();
     assert_eq!(refused.field, "args.functions");
 }
 
@@ -290,8 +290,8 @@ fn hostile() -> Vec<(&'static str, String)> {
             (format!("d{level}"), both)
         })
         .collect();
-    let doubled = json!({ "$defs": doubling, "$ref": "#/$defs/d8" });
-    let wide = members(600, &json!({}));
+    let doubled = json!({ "$defs": doubling, "$ref": "#/$defs/d7" });
+    let wide = members(500, &json!({}));
     let names: Vec<_> = wide.keys().cloned().collect();
     let wide = json!({ "type": "object", "properties": wide, "required": names });
     let of = |name: &str, parameters: &Value| json!({ "name": name, "description": "", "parameters": parameters });

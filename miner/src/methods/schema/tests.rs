@@ -230,7 +230,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
     }
     let long = "x".repeat(8_000);
     let described = json!({ "type": "string", "description": long });
-    let wide: Map<_, _> = (0..700).map(|it| (format!("p{it}"), json!({}))).collect();
+    let wide: Map<_, _> = (0..500).map(|it| (format!("p{it}"), json!({}))).collect();
     let names: Vec<_> = wide.keys().cloned().collect();
     let repeated: Map<_, _> =
         (0..300).map(|it| (format!("p{it}"), json!({ "$ref": "#/$defs/d" }))).collect();
