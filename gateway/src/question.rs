@@ -74,7 +74,8 @@ impl Question {
         let (prompt, blob) = written(&request.args, tokens)?;
         let steps_micro = steps_max.saturating_mul(STEP_MICRO);
         let max_fee_micro = tokens.saturating_mul(TOKEN_MICRO).saturating_add(steps_micro);
-        let max_fee_micro = max_fee_micro.max(prices.max_fee_micro_min);
+        let least_micro = settings.escrow_micro_min.max(prices.max_fee_micro_min);
+        let max_fee_micro = max_fee_micro.max(least_micro);
         Ok(Self { prompt, blob, model, max_fee_micro, steps_max })
     }
 
@@ -158,8 +159,10 @@ mod tests {
 
     #[test]
     fn the_escrow_is_for_the_tokens_and_the_steps() {
+        assert_eq!(1_100, question(&asked("Hi", json!(300))).max_fee_micro);
+        // Miners take no run for less.
         let question = question(&asked("Hi", json!(50)));
-        assert_eq!(850, question.max_fee_micro);
+        assert_eq!(1_000, question.max_fee_micro);
         let envelope: Value = serde_json::from_str(&question.prompt).unwrap();
         assert_eq!(
             ("inferMessages", 50),

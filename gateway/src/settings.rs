@@ -37,6 +37,9 @@ pub struct Settings {
     pub claim_wait_ms: u64,
     /// The most iterations of the model for one request; each costs 100 micro.
     pub steps_max: u64,
+    /// The least escrow of a run, micro-OMBRA: miners take no run whose escrow is less than their own
+    /// least, however few tokens it asks for. What is not used comes back.
+    pub escrow_micro_min: u64,
     /// The most tokens of an answer where the request names no number.
     pub output_tokens_default: u64,
     /// The most tokens that a request may name.
@@ -64,6 +67,7 @@ impl Default for Settings {
             balance_micro_max: 10_000_000,
             claim_wait_ms: 20_000,
             steps_max: 8,
+            escrow_micro_min: 1_000,
             output_tokens_default: 1_024,
             output_tokens_max: 65_536,
             request_bytes_max: 6 * 1024 * 1024,
@@ -128,6 +132,7 @@ impl Settings {
         let bounds = [
             ("claim_wait_ms", self.claim_wait_ms, 100, 600_000),
             ("steps_max", self.steps_max, 1, 200),
+            ("escrow_micro_min", self.escrow_micro_min, 0, 1_000_000_000),
             ("output_tokens_max", self.output_tokens_max, 1, 100_000_000),
             ("output_tokens_default", self.output_tokens_default, 1, self.output_tokens_max),
             ("answer_wait_ms", self.answer_wait_ms, 1_000, 86_400_000),
