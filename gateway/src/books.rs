@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn chain() -> ChainBooks {
-        let came = ChainTx {
+        let came = || ChainTx {
             hash: hash("fund"),
             kind: "TRANSFER".to_owned(),
             is_own: false,
@@ -324,7 +324,7 @@ mod tests {
             run: Some(hash("run")),
             amount_micro: 0,
             fee_micro: 30,
-            ..came.clone()
+            ..came()
         };
         let run = ChainRun {
             id: hash("run"),
@@ -335,7 +335,7 @@ mod tests {
         ChainBooks {
             balance_micro: 4_850,
             opening_micro: 0,
-            txs: vec![request, came],
+            txs: vec![request, came()],
             runs: vec![run],
         }
     }

@@ -1,10 +1,12 @@
 //! The chain as the gateway asks it, over the wallet's client of a node.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use miner::chain::client::Node as MinersNode;
 use miner::chain::{ChainError, Runs as _};
 use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use types::{Address, Hash};
 use wallet::client::records::Run;
 use wallet::{Client, ClientError};
@@ -13,6 +15,8 @@ use crate::question::Prices;
 
 /// The longest answer that is fetched, bytes (docs/agent-methods.md section 8).
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Calls under way at once, besides those that wait for a block.
+const CALLS_MAX: usize = 16;
 /// How long the chain's prices hold.
 pub(crate) const PRICES_LAST: Duration = Duration::from_secs(1);
 
@@ -23,6 +27,8 @@ pub struct Node {
     pub client: Client,
     /// The same as miners ask it: accounts, transactions, blobs.
     pub miners: MinersNode,
+    /// One for each call under way: a node has only so many connections for each of its clients.
+    places: Arc<Semaphore>,
 }
 
 type Answer<T> = Result<T, ChainError>;
@@ -30,12 +36,18 @@ type Answer<T> = Result<T, ChainError>;
 impl Node {
     /// The node that `client` talks to, and `miners` as well.
     #[must_use]
-    pub const fn new(client: Client, miners: MinersNode) -> Self {
-        Self { client, miners }
+    pub fn new(client: Client, miners: MinersNode) -> Self {
+        Self { client, miners, places: Arc::new(Semaphore::new(CALLS_MAX)) }
+    }
+
+    /// Waits for its turn to ask.
+    async fn place(&self) -> Answer<SemaphorePermit<'_>> {
+        self.places.acquire().await.map_err(|closed| ChainError::Away(closed.to_string()))
     }
 
     /// A run, if there is one.
     pub(crate) async fn run(&self, id: &Hash) -> Answer<Option<Run>> {
+        let _place = self.place().await?;
         match self.client.run(id).await {
             Ok(run) => Ok(Some(run.into_value())),
             Err(ClientError::NotFound { .. }) => Ok(None),
@@ -43,14 +55,26 @@ impl Node {
         }
     }
 
+    /// Whether there is an agent with this version.
+    pub(crate) async fn has_agent(&self, id: &Hash, version: &str) -> Answer<bool> {
+        let _place = self.place().await?;
+        match self.client.agent(id, Some(version)).await {
+            Ok(_) => Ok(true),
+            Err(ClientError::NotFound { .. } | ClientError::Other { .. }) => Ok(false),
+            Err(other) => Err(error(&other)),
+        }
+    }
+
     /// What an account has in blocks, micro-OMBRA.
     pub(crate) async fn balance_micro(&self, address: &Address) -> Answer<u64> {
+        let _place = self.place().await?;
         let account = self.client.account(address).await.map_err(|it| error(&it))?;
         Ok(account.balance.get())
     }
 
     /// What things cost now, and whether runs can be protected.
     pub(crate) async fn prices(&self) -> Answer<(Prices, bool)> {
+        let _place = self.place().await?;
         let fees: Value = self.client.fee_schedule().await.map_err(|it| error(&it))?.into_value();
         let price = |name: &str| number(&fees[name]).unwrap_or_default();
         let prices = Prices {
@@ -64,6 +88,7 @@ impl Node {
 
     /// What a transaction burned for its place, micro-OMBRA; 0 before fork v7.
     pub(crate) async fn inclusion_fee_micro(&self, hash: &Hash) -> Answer<u64> {
+        let _place = self.place().await?;
         let told = self.client.call::<Value, _>("ombra_getTransaction", [hash]).await;
         let told = told.map_err(|it| error(&it))?;
         Ok(number(&told["inclusionFee"]).unwrap_or_default())
@@ -71,6 +96,7 @@ impl Node {
 
     /// The final answer of a run, if it has one.
     pub(crate) async fn answer(&self, run: &Run) -> Answer<Option<String>> {
+        let _place = self.place().await?;
         match (&run.final_answer_inline, &run.final_answer_blob_id) {
             (Some(text), _) => Ok(Some(text.clone())),
             (None, Some(id)) => self.miners.blob_text(id, ANSWER_BYTES_MAX).await,

@@ -170,8 +170,8 @@ mod tests {
     use crate::model::Model;
 
     fn read(text: &str) -> Result<Settings, SettingsError> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
+        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        std::fs::write(file.path(), text).expect("it can be written");
         Settings::read(file.path())
     }
 

@@ -20,6 +20,15 @@ use crate::worker::Worker;
 /// What most cases have: no bonds, and little patience with miners that do not come.
 pub(crate) const SETTINGS: &str = "claim_bond_micro = 0\nclaim_wait_ms = 1500\n";
 
+/// How the gateway finds its node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// Through a wire that can hold calls up, with a connection for each of them.
+    Wire,
+    /// As it does outside of tests.
+    Straight,
+}
+
 /// Everything that a case needs.
 pub(crate) struct Scene {
     pub(crate) home: Home,
@@ -58,12 +67,25 @@ impl Scene {
         limits: &[&str],
         chain: &[&str],
     ) -> anyhow::Result<Self> {
+        Self::joined(settings, limits, (chain, Way::Wire))
+    }
+
+    /// The same where the gateway may have found another way to its node.
+    pub(crate) fn joined(
+        settings: &str,
+        limits: &[&str],
+        (chain, way): (&[&str], Way),
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let more = chain.iter().map(ToString::to_string).collect();
         let node = Node::start(DevOptions { accounts: 4, more, ..DevOptions::from_environment() })?;
         let wire = Wire::to(node.rpc, Arc::new(Marks::default()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
-        let home = Home::new(folder.path(), (wire.address, address), settings)?;
+        let rpc = match way {
+            Way::Wire => wire.address,
+            Way::Straight => node.rpc,
+        };
+        let home = Home::new(folder.path(), (rpc, address), settings)?;
         let key = home.new_key("test", limits)?;
         let gateway = Some(home.start()?);
         let worker = Worker::start(node.rpc)?;

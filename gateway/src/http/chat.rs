@@ -18,6 +18,7 @@ use super::stream::{Opening, open};
 use super::{body, door};
 use crate::desk::{Answered, Desk, Progress};
 use crate::keys::hash_of;
+use crate::model::Model;
 use crate::openai::{self, ChatRequest, Fault};
 use crate::question::Question;
 use crate::record::RequestId;
@@ -61,6 +62,11 @@ async fn answer(desk: &Arc<Desk>, headers: &HeaderMap, body: Body) -> Result<Res
     }
     let away = |error: miner::chain::ChainError| Fault::node_away(&error.to_string());
     let (prices, _) = desk.prices().await.map_err(away)?;
+    if let Model::Agent { id, version } = &model
+        && !desk.node.has_agent(id, version).await.map_err(away)?
+    {
+        return Err(Fault::no_such_model(&asked.model, "the chain does not have this agent"));
+    }
     let balance_micro = desk.node.balance_micro(&desk.wallet()).await.map_err(away)?;
     let question = Question::new(&asked, model, &desk.settings, prices)?;
     let new = NewRequest {

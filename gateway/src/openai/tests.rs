@@ -125,17 +125,26 @@ fn what_cannot_be_honoured_is_refused_by_its_name() {
         let expected = (400, Some(param), code);
         assert_eq!(expected, (fault.status, fault.param.as_deref(), fault.code), "{name}: {value}");
     }
+}
+
+#[test]
+fn a_form_of_the_answer_stands_alone() {
+    let named = json!({ "type": "function", "function": { "name": "f" } });
     let mut both = with("response_format", json!({ "type": "json_object" }));
     both["stop"] = json!("END");
     assert_eq!(Some("response_format".to_owned()), ask(&both).unwrap_err().param);
     let mut forced = with("tools", json!([named]));
-    forced["tool_choice"] = named.clone();
+    forced["tool_choice"] = named;
     forced["stop"] = json!("END");
     let args = ask(&forced).unwrap().args;
     assert_eq!(
         (json!({ "name": "f" }), json!(["END"])),
         (args["toolChoice"].clone(), args["stop"].clone())
     );
+}
+
+#[test]
+fn what_changes_nothing_is_taken() {
     for (name, value) in [("n", json!(1)), ("logprobs", json!(false)), ("audio", Value::Null)] {
         assert!(ask(&with(name, value)).is_ok(), "{name}");
     }

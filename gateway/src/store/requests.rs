@@ -13,6 +13,8 @@ use crate::record::{Delivery, Phase, Record, RequestId};
 
 /// For how long an answer is kept for its `Idempotency-Key`.
 const NAMED_MS: u64 = 24 * 60 * 60 * 1_000;
+/// For how long a request whose connection was lost is followed by one that says that it repeats it.
+const LOST_MS: u64 = 60 * 60 * 1_000;
 
 /// How many requests of all keys are looked at for those of one.
 const LOOKED_AT_MAX: usize = 5_000;
@@ -235,7 +237,11 @@ fn known(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<Opti
         let bodies = write.open_table(BODIES)?;
         for row in bodies.range((key, body, 0)..=(key, body, u64::MAX))? {
             let id = RequestId(row?.0.value().2);
-            found = record(write, id)?.filter(|it| it.delivery == Delivery::Lost);
+            let is_lost = |it: &Record| {
+                let age_ms = now_ms.saturating_sub(it.created_ms);
+                it.delivery == Delivery::Lost && age_ms < LOST_MS
+            };
+            found = record(write, id)?.filter(is_lost);
             if found.is_some() {
                 break;
             }

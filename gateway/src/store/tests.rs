@@ -200,6 +200,10 @@ async fn a_retry_attaches_to_the_oldest_lost_request_that_nobody_picked_up() {
     bench.store.lose_connections().await.unwrap();
     assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
     assert_eq!(Admission::Known(Attached(third)), bench.store.admit(again()).await.unwrap());
+    // After an hour nobody means it any more.
+    bench.store.deliver(first, Delivery::Lost).await.unwrap();
+    bench.clock.0.fetch_add(60 * 60 * 1_000, Ordering::SeqCst);
+    new(&bench.store.admit(again()).await.unwrap());
     // Without the word that it is a retry, the same is asked anew.
     new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
 }

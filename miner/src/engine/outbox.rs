@@ -190,10 +190,10 @@ impl Rows for Written {
                 tracing::warn!(%run, nonce, code, purpose = ?parcel.purpose, "refused");
             }
         }
-        match &parcel.purpose {
-            Purpose::Sweep { micro, .. } => self.swept(&parcel, *micro, verdict).await,
-            purpose => self.worked(&parcel, purpose, verdict).await,
+        if let Purpose::Sweep { micro, .. } = parcel.purpose {
+            return self.swept(&parcel, micro, verdict).await;
         }
+        self.worked(&parcel, &parcel.purpose, verdict).await
     }
 }
 

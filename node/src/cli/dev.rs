@@ -42,6 +42,7 @@ const MARK: &str = "The chain in this folder was made by `ombra dev`; `--reset` 
     after_help = "Examples:\n  ombra dev\n  ombra dev --miner --gateway\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
                         The keys of the accounts are public knowledge. Use them for test chains only."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(super) struct DevCommand {
     /// Print the addresses as one line of JSON once the node answers, and nothing else
     #[arg(long)]

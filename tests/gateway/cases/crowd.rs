@@ -7,7 +7,7 @@ use tests::process::peak_rss_kb;
 use super::passed;
 use crate::Outcome;
 use crate::client::{read, stream};
-use crate::scene::Scene;
+use crate::scene::{Scene, Way};
 
 /// How many.
 const STREAMS: usize = 200;
@@ -17,7 +17,7 @@ const RSS_KB_MAX: u64 = 150 * 1_024;
 const SETTINGS: &str = "claim_bond_micro = 0\nclaim_wait_ms = 300000\n";
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let scene = Scene::new(SETTINGS, &[])?;
+    let scene = Scene::joined(SETTINGS, &[], (&["--v7", "0"], Way::Straight))?;
     let mut taken_kb = 0;
     let told = scene.play(|scene| {
         let bodies: Vec<_> =

@@ -48,6 +48,7 @@ fn bodies(client: &Client) -> anyhow::Result<()> {
         (with("messages", image), 400, "unsupported_parameter"),
         (with("messages", json!("hi")), 400, "invalid_value"),
         (with("model", json!("gpt-4o")), 404, "model_not_found"),
+        (with("model", json!(format!("agent:{}@1", "0".repeat(64)))), 404, "model_not_found"),
         (with("max_tokens", json!(100_000_000)), 400, "invalid_value"),
         (with("max_tokens", json!(900)), 429, "insufficient_quota"),
         (huge, 413, "request_too_large"),
