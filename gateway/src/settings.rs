@@ -169,6 +169,10 @@ mod tests {
     use super::{Settings, SettingsError};
     use crate::model::Model;
 
+    #[expect(
+        clippy::unwrap_in_result,
+        reason = "the error is that of the settings, not of the test"
+    )]
     fn read(text: &str) -> Result<Settings, SettingsError> {
         let file = tempfile::NamedTempFile::new().expect("a file can be made");
         std::fs::write(file.path(), text).expect("it can be written");

@@ -130,14 +130,10 @@ fn with_schema(messages: Vec<Message>, schema: &Value) -> Vec<Message> {
 
 /// What is wrong with the question is so at every try; all else is this miner's own.
 fn fault(error: BackendError) -> ModelFault {
-    match error {
-        BackendError::TooLong { .. } | BackendError::Truncated { .. } => {
-            ModelFault::Question("the question does not fit the model's context".to_owned())
-        }
-        error => {
-            // Its address is nobody's business.
-            tracing::warn!(%error, "the model's server gave a call no answer");
-            ModelFault::Unable("the model's server gave no answer".to_owned())
-        }
+    if matches!(error, BackendError::TooLong { .. } | BackendError::Truncated { .. }) {
+        return ModelFault::Question("the question does not fit the model's context".to_owned());
     }
+    // Its address is nobody's business.
+    tracing::warn!(%error, "the model's server gave a call no answer");
+    ModelFault::Unable("the model's server gave no answer".to_owned())
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::miners::MinerHome;
+use tests::miners::{MinerHome, micro};
 use tests::net::free_ports;
 use tests::node::{DevOptions, Node, wait_for};
 
@@ -69,7 +69,7 @@ fn collected(node: &Node) -> anyhow::Result<()> {
         let reveal = &member["reveal"];
         let usage = |name: &str| reveal[name].as_u64().unwrap_or_default();
         ensure!(usage("inputTokens") > 10 && usage("outputTokens") > 0, "{member}");
-        ensure!(member["paid"] == PER_CALL.to_string(), "{member}");
+        ensure!(micro(member, "paid")? == PER_CALL, "{member}");
     }
     for answer in answers {
         let result = answer["result"].as_str().unwrap_or_default();
