@@ -4,6 +4,7 @@ mod blobs;
 mod drain;
 mod ended;
 mod enter;
+mod later;
 mod progress;
 mod work;
 
