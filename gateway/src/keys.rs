@@ -14,6 +14,9 @@ const SHOWN_CHARS: usize = SECRET_PREFIX.len() + 4;
 /// The longest name of a key, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
+/// The longest key that makes a request idempotent, in bytes.
+pub(crate) const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+
 /// The number of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

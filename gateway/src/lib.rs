@@ -22,6 +22,7 @@ pub mod desk;
 pub mod http;
 pub mod keys;
 mod lookout;
+pub mod mcp;
 pub mod model;
 pub mod money;
 pub mod openai;

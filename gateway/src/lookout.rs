@@ -42,6 +42,13 @@ impl Lookout {
         Arc::clone(&self.0.lock().entry(run).or_default().notify)
     }
 
+    /// Has whoever waits for a run look at it now.
+    pub(crate) fn wake(&self, run: &Hash) {
+        if let Some(waited) = self.0.lock().get(run) {
+            waited.notify.notify_one();
+        }
+    }
+
     /// What ended a run, waiting a little for it: the record of a run may be there before its event.
     pub(crate) async fn ended_by(&self, run: Hash) -> Option<EndedBy> {
         let notify = self.wait_for(run);

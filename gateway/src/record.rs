@@ -92,6 +92,8 @@ impl Bill {
 pub enum Unpaid {
     /// No miner took it in time.
     NoMiner,
+    /// The client took it back before a miner had it.
+    Cancelled,
     /// The chain refused a transaction; its code.
     Refused(String),
     /// A miner ended the run without having been paid; what it said.

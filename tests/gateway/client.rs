@@ -91,6 +91,16 @@ impl Client {
         read(self.open("GET", path, "", headers)?)
     }
 
+    /// What a path answers to a body.
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        body: &str,
+        headers: Headers<'_>,
+    ) -> anyhow::Result<Answer> {
+        read(self.open("POST", path, body, headers)?)
+    }
+
     fn open(
         &self,
         method: &str,

@@ -73,6 +73,16 @@ impl Home {
         Ok(gateway)
     }
 
+    /// Its settings.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.folder.join("gateway.toml")
+    }
+
+    /// Where a gateway of another wallet keeps what it has.
+    pub(crate) fn other_data(&self) -> PathBuf {
+        self.folder.join("other")
+    }
+
     /// The last lines that it logged.
     pub(crate) fn logged(&self) -> String {
         let logged = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();

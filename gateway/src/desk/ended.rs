@@ -35,6 +35,7 @@ pub(super) fn ended(record: &Record, run: Option<&Run>, answer: Option<&str>) ->
 fn unpaid(why: &Unpaid) -> Fault {
     match why {
         Unpaid::NoMiner => Fault::no_miner(),
+        Unpaid::Cancelled => Fault::cancelled(),
         Unpaid::Refused(code) => Fault::chain(code),
         Unpaid::Failed(why) => Fault::failed_unpaid(why),
         Unpaid::Interrupted => Fault::stopping(),

@@ -3,6 +3,8 @@
 mod blobs;
 mod drain;
 mod ended;
+mod enter;
+mod later;
 mod progress;
 mod work;
 
@@ -28,6 +30,7 @@ use crate::settings::Settings;
 use crate::store::{Admission, Attached, NewRequest, Store};
 pub use drain::DrainFault;
 pub use ended::{Answered, Ended};
+pub(crate) use enter::Entry;
 pub use progress::Progress;
 
 /// The first pause between two attempts, milliseconds.

@@ -174,7 +174,11 @@ impl Desk {
         let is_paid = reward_micro > 0 || network_fee_micro > 0;
         if !is_paid {
             let has_no_miner = run.status == "cancelled" || run.status == "timeout";
-            let why = if has_no_miner { Unpaid::NoMiner } else { self.why(run).await? };
+            let why = match record.phase {
+                _ if !has_no_miner => self.why(run).await?,
+                Phase::Sent { since_ms: 0, .. } => Unpaid::Cancelled,
+                _ => Unpaid::NoMiner,
+            };
             return self.end_unpaid(record, why).await;
         }
         let ended_by = self.lookout.ended_by(run.agent_run_id).await;

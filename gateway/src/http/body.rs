@@ -51,7 +51,7 @@ pub(super) fn json(status: StatusCode, value: &Value) -> Response {
 }
 
 /// A fault.
-pub(super) fn fault(fault: &Fault) -> Response {
+pub(crate) fn fault(fault: &Fault) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json(status, &fault.json());
     let headers = response.headers_mut();

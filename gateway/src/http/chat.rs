@@ -16,19 +16,14 @@ use types::Hash;
 use super::connection::Connection;
 use super::stream::{Opening, open};
 use super::{body, door};
-use crate::desk::{Answered, Desk, Progress};
-use crate::keys::hash_of;
-use crate::model::Model;
+use crate::desk::{Answered, Desk, Entry, Progress};
+use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, hash_of};
 use crate::openai::{self, ChatRequest, Fault};
-use crate::question::Question;
 use crate::record::RequestId;
-use crate::store::NewRequest;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 const READ_TIMEOUT: HeaderName = HeaderName::from_static("x-stainless-read-timeout");
-/// The longest `Idempotency-Key`.
-const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// How much earlier than the client gives up it is answered: a tenth of its time, at most this.
 const MARGIN_MAX: Duration = Duration::from_secs(5);
 const MARGIN_PART: u32 = 10;
@@ -54,32 +49,9 @@ async fn answer(desk: &Arc<Desk>, headers: &HeaderMap, body: Body) -> Result<Res
         let message = format!("{name}: it has no effect here, and the key is strict");
         return Err(Fault::unsupported(*name, message));
     }
-    let model = desk.settings.model(&asked.model);
-    let model = model.map_err(|why| Fault::no_such_model(&asked.model, &why))?;
-    let name = idempotency_key(headers)?;
-    if !desk.is_open() {
-        return Err(Fault::node_away("what was begun before the start is not through yet"));
-    }
-    let away = |error: miner::chain::ChainError| Fault::node_away(&error.to_string());
-    let (prices, _) = desk.prices().await.map_err(away)?;
-    if let Model::Agent { id, version } = &model
-        && !desk.node.has_agent(id, version).await.map_err(away)?
-    {
-        return Err(Fault::no_such_model(&asked.model, "the chain does not have this agent"));
-    }
-    let balance_micro = desk.node.balance_micro(&desk.wallet()).await.map_err(away)?;
-    let question = Question::new(&asked, model, &desk.settings, prices)?;
-    let new = NewRequest {
-        key,
-        body: Hash::digest(&body),
-        name: name.map(hash_of),
-        is_retry: is_retry(headers),
-        model: asked.model.clone(),
-        max_fee_micro: question.max_fee_micro,
-        micro: question.micro(prices),
-        balance_micro,
-    };
-    let (id, progress) = desk.take(new, question).await?;
+    let name = idempotency_key(headers)?.map(hash_of);
+    let (body, is_retry) = (Hash::digest(&body), is_retry(headers));
+    let (id, progress) = desk.enter(Entry { key, asked: &asked, body, name, is_retry }).await?;
     let connection = Connection::new(Arc::clone(desk), id);
     let deadline = began + patience(desk, headers);
     let mut waiting = Waiting { connection, progress, deadline };

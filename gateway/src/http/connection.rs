@@ -8,19 +8,19 @@ use crate::record::{Delivery, RequestId};
 
 /// A connection that waits for a request.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     desk: Arc<Desk>,
     id: RequestId,
     is_done: bool,
 }
 
 impl Connection {
-    pub(super) const fn new(desk: Arc<Desk>, id: RequestId) -> Self {
+    pub(crate) const fn new(desk: Arc<Desk>, id: RequestId) -> Self {
         Self { desk, id, is_done: false }
     }
 
     /// The client has its answer.
-    pub(super) fn done(&mut self) {
+    pub(crate) fn done(&mut self) {
         if !self.is_done {
             self.is_done = true;
             self.desk.deliver(self.id, Delivery::Done);

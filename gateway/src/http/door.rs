@@ -58,7 +58,7 @@ fn host_name(host: &str) -> &str {
 ///
 /// # Errors
 /// When it has none that is in force.
-pub(super) fn key(desk: &Desk, headers: &HeaderMap) -> Result<Key, Fault> {
+pub(crate) fn key(desk: &Desk, headers: &HeaderMap) -> Result<Key, Fault> {
     let Some(given) = text(headers, &AUTHORIZATION) else {
         return Err(Fault::key("no key: expected the header Authorization: Bearer KEY"));
     };

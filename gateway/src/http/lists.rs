@@ -23,7 +23,8 @@ const DAYS_MAX: usize = 31;
 const REQUESTS_MAX: usize = 50;
 
 /// What every list of models says of them.
-const PUBLIC: &str = "Everything that is asked and answered is written to a public chain for ever.";
+pub(crate) const PUBLIC: &str =
+    "Everything that is asked and answered is written to a public chain for ever.";
 
 /// The models that can be asked.
 pub(super) async fn models(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {

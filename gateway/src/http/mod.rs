@@ -4,16 +4,17 @@
 //! POST /v1/chat/completions    chat.rs, stream.rs
 //! GET  /v1/models, /v1/key, /v1/requests   lists.rs
 //! GET  /                       page.rs
+//! POST /mcp                    mcp/
 //! GET  /healthz                whether requests can be taken in
 //! ```
 //!
-//! Every path below `/v1` needs a key. Before that, `door.rs` turns away hosts and pages that may not
+//! Every path below `/v1` needs a key, and so does `/mcp`. Before that, `door.rs` turns away hosts and pages that may not
 //! ask.
 
-mod body;
+pub(crate) mod body;
 mod chat;
-mod connection;
-mod door;
+pub(crate) mod connection;
+pub(crate) mod door;
 mod lists;
 mod page;
 mod server;
@@ -28,13 +29,18 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 
 use crate::desk::Desk;
+use crate::mcp;
 use crate::openai::Fault;
+pub(crate) use lists::PUBLIC;
 pub use server::Server;
 
 /// The routes of a desk.
 pub(crate) fn routes(desk: Arc<Desk>) -> Router {
     let state = Arc::clone(&desk);
+    let guard = axum::middleware::from_fn_with_state(Arc::clone(&desk), mcp::guard);
+    let mcp = axum::routing::any_service(mcp::service(&desk)).layer(guard);
     Router::new()
+        .route("/mcp", mcp)
         .route("/v1/chat/completions", post(chat::chat))
         .route("/v1/models", get(lists::models))
         .route("/v1/models/{*model}", get(lists::model))

@@ -144,6 +144,28 @@ impl Fault {
         Self::new(503, SERVER, "no_miner", message.to_owned())
     }
 
+    /// A run that is none of the key's.
+    #[must_use]
+    pub fn no_such_run(run: &types::Hash) -> Self {
+        let message = format!("no request of this key made the run {run}");
+        let fault = Self::new(404, INVALID, "run_not_found", message);
+        Self { param: Some("run_id".to_owned()), ..fault }
+    }
+
+    /// A run that can no longer be taken back.
+    #[must_use]
+    pub fn not_cancellable(why: &str) -> Self {
+        Self::new(409, INVALID, "not_cancellable", format!("the run cannot be taken back: {why}"))
+    }
+
+    /// The client took the run back before a miner had it.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        let message = "the run was taken back before a miner had it; its escrow is back";
+        let fault = Self::new(409, INVALID, "cancelled", message.to_owned());
+        Self { should_retry: Some(false), ..fault }
+    }
+
     /// The chain refused a transaction.
     #[must_use]
     pub fn chain(code: &str) -> Self {

@@ -11,4 +11,5 @@ mod tools;
 
 pub use answer::{Completion, Reply, Spent, chunks, completion};
 pub use fault::Fault;
+pub(crate) use request::short;
 pub use request::{ChatRequest, parse};

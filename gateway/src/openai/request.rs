@@ -232,7 +232,7 @@ fn missing(param: &str) -> Fault {
 const SHOWN_CHARS: usize = 80;
 
 /// The beginning of a value, for an error.
-pub(super) fn short(written: &str) -> String {
+pub(crate) fn short(written: &str) -> String {
     let mut text: String = written.chars().take(SHOWN_CHARS).collect();
     if text.len() < written.len() {
         text.push('…');

@@ -19,7 +19,9 @@
 //! synced before its future is ready. A second process that opens the file is refused.
 
 mod keys;
+mod later;
 mod outbox;
+mod process;
 mod requests;
 mod tables;
 #[cfg(test)]
@@ -36,6 +38,8 @@ use types::Address;
 use wallet::Chain;
 
 pub use keys::{KeyFault, KeyStanding};
+pub use later::TakenBack;
+pub use process::PROCESS_KEY;
 pub use requests::{Admission, Attached, NewRequest};
 pub use tables::{About, Loose, Opening, Owner};
 use tables::{META, OPENING, OWNER, Result, get, prepare, put, read};

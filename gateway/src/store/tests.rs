@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use types::{Address, Hash};
 use wallet::Chain;
 
-use super::{About, Admission, Attached, KeyFault, NewRequest, OpenError, Store};
+use super::{About, Admission, Attached, KeyFault, NewRequest, OpenError, Store, TakenBack};
 use crate::keys::{Key, hash_of};
 use crate::money::{Budget, Limits, Period, Refused};
 use crate::record::{Bill, Delivery, Phase, Purpose, RequestId, Unpaid};
@@ -288,4 +288,52 @@ async fn a_store_is_of_one_wallet_one_chain_and_one_process() {
     assert!(of(Address::new([8; 20]), None).is_err());
     assert_eq!(Ok(()), of(WALLET, None));
     assert_eq!(Ok(()), of(WALLET, Some(&chain("a"))));
+}
+
+#[tokio::test]
+async fn the_client_on_standard_input_gets_no_new_budget_by_a_new_start() {
+    let bench = Bench::new();
+    let budget = Some(Budget { micro: 100, per: Period::Ever });
+    let limits = Limits { budget, ..Limits::default() };
+    let key = bench.store.process_key(limits.clone()).await.unwrap();
+    let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
+    bench.store.advance(id, bill()).await.unwrap();
+    let bench = bench.again();
+    let same = bench.store.process_key(limits).await.unwrap();
+    assert_eq!(key.id, same.id);
+    let refused = bench.store.admit(wants(&same, "b", 80)).await.unwrap();
+    assert!(matches!(refused, Admission::Refused(Refused::Budget { .. })), "{refused:?}");
+    let stricter = Limits { rpm: Some(1), ..Limits::default() };
+    assert_eq!(stricter, bench.store.process_key(stricter.clone()).await.unwrap().limits);
+    assert_eq!(1, bench.store.keys().unwrap().len());
+}
+
+#[tokio::test]
+async fn a_run_is_taken_back_while_it_waits_and_at_no_other_time() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
+    assert_eq!(TakenBack::TooEarly, bench.store.take_back(id).await.unwrap());
+    let run = Hash::digest(b"run");
+    bench.store.advance(id, Phase::Sent { run, since_ms: NOW_MS }).await.unwrap();
+    assert_eq!(TakenBack::Marked(run), bench.store.take_back(id).await.unwrap());
+    assert_eq!(Phase::Sent { run, since_ms: 0 }, bench.phase(id));
+    bench.store.advance(id, Phase::Running { run }).await.unwrap();
+    assert_eq!(TakenBack::Claimed, bench.store.take_back(id).await.unwrap());
+    assert_eq!(Phase::Running { run }, bench.phase(id));
+    bench.store.advance(id, unpaid()).await.unwrap();
+    assert_eq!(TakenBack::Over, bench.store.take_back(id).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_key_finds_its_own_runs_only() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
+    bench.signed(id, 1).await;
+    let run = Hash::digest(b"run");
+    let found = bench.store.request_of_run(key.id, run).unwrap();
+    assert_eq!(Some(id), found.map(|record| record.id));
+    let other = bench.store.process_key(Limits::default()).await.unwrap();
+    assert_eq!(None, bench.store.request_of_run(other.id, run).unwrap());
 }

@@ -11,6 +11,7 @@ mod health;
 mod home;
 mod http;
 mod lock;
+mod mcp;
 mod miner;
 mod model;
 mod signed;
@@ -72,6 +73,8 @@ enum Command {
     Miner(Box<miner::MinerArgs>),
     /// Let programs for the `OpenAI` interface pay miners on the chain
     Gateway(Box<gateway::GatewayArgs>),
+    /// Let an MCP client on this machine pay miners on the chain, over standard input and output
+    Mcp(Box<mcp::McpArgs>),
     /// The file of the model that can run inside the process
     #[command(subcommand)]
     Model(model::ModelCommand),
@@ -161,6 +164,7 @@ async fn run(command: Command) -> Outcome {
         Command::Validator(command) => validator::run(command, out),
         Command::Miner(args) => Box::pin(miner::run(*args, out)).await,
         Command::Gateway(args) => Box::pin(gateway::run(*args, out)).await,
+        Command::Mcp(args) => Box::pin(mcp::run(*args)).await,
         Command::Model(command) => model::run(command, out).await,
         Command::Db(command) => db::run(command, out),
         Command::Config(command) => config::run(command, out),

@@ -10,6 +10,7 @@ mod frameworks;
 mod hang_up;
 mod idempotency;
 mod kills;
+mod mcp;
 mod miners;
 mod money;
 mod official;
@@ -32,6 +33,11 @@ pub(crate) const CASES: &[Case] = &[
         name: "frameworks",
         about: "LangChain's OpenAI chat model and litellm, unmodified",
         run: frameworks::run,
+    },
+    Case {
+        name: "mcp",
+        about: "the official MCP client, unmodified: three versions of the protocol, HTTP and stdio",
+        run: mcp::run,
     },
     Case {
         name: "faults",

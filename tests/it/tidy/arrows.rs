@@ -90,7 +90,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
     ("bip32", &["wallet"], "derivation is the wallet's"),
     ("aes-gcm", &["wallet"], "encrypted files are the wallet's"),
     ("pbkdf2", &["wallet"], "encrypted files are the wallet's"),
-    ("rmcp", &["miner"], "MCP servers are the miner's tools"),
+    ("rmcp", &["miner", "gateway"], "MCP servers are the miner's tools; the gateway is one"),
     ("reqwest", &["miner"], "only the miner asks servers that are no nodes"),
     ("bollard", &["miner"], "agents in containers run in miner/src/executor/container/"),
     ("jsonschema", &["miner"], "arguments of tools are checked in miner/src/tools/arguments.rs"),

@@ -1,15 +1,15 @@
 //! `ombra gateway key`: keys of clients.
 
-use clap::{Args, Subcommand, value_parser};
+use clap::{Args, Subcommand};
 use gateway::keys::check_name;
-use gateway::money::{Budget, Limits, Pattern, Period, Standing};
+use gateway::money::{Limits, Standing};
 use gateway::store::{KeyFault, KeyStanding};
 use serde_json::json;
 use types::Amount;
 
 use super::control::{Made, Wanted};
+use super::limits::LimitArgs;
 use super::place::{PlaceArgs, Source};
-use crate::cli::client::input::amount;
 use crate::cli::client::output::{ombra, time};
 use crate::cli::client::{CliError, Out, Outcome};
 use crate::clock::now_ms;
@@ -31,27 +31,11 @@ pub(super) struct NewArgs {
     /// A name for it
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: String,
-    /// What may be spent, in micro-OMBRA or with unit (0.5ombra) [default: what the wallet has]
-    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
-    budget: Option<Amount>,
-    /// In which time: day (UTC) or ever
-    #[arg(long, value_name = "TIME", value_parser = period, default_value = "day", requires = "budget")]
-    per: Period,
-    /// What one request may cost at most
-    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
-    per_request: Option<Amount>,
-    /// Requests in a minute
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
-    rpm: Option<u64>,
-    /// Requests at once
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
-    parallel: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// For how long it is taken: 30d, 12h, 90m
     #[arg(long, value_name = "TIME", value_parser = span_ms)]
     expires: Option<u64>,
-    /// Models that may be asked, separated by commas; * stands for any characters [default: all]
-    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
-    models: Vec<String>,
     /// Refuse parameters that have no effect instead of passing over them
     #[arg(long)]
     strict: bool,
@@ -85,15 +69,7 @@ pub(super) async fn run(command: KeyCommand, out: Out<'_>) -> Outcome {
 
 async fn new(args: NewArgs, out: Out<'_>) -> Outcome {
     let expires_ms = args.expires.map(|span| now_ms().saturating_add(span));
-    let limits = Limits {
-        budget: args.budget.map(|budget| Budget { micro: budget.get(), per: args.per }),
-        per_request_micro: args.per_request.map(Amount::get),
-        rpm: args.rpm,
-        parallel: args.parallel,
-        expires_ms,
-        models: args.models.into_iter().map(Pattern).collect(),
-        strict: args.strict,
-    };
+    let limits = Limits { expires_ms, strict: args.strict, ..args.limits.limits() };
     let wanted = Wanted { name: args.name, limits };
     let made = match args.place.source(args.place.wallet()?).await? {
         Source::Running(control) => control.new_key(&wanted).await?,
@@ -191,10 +167,6 @@ fn fault(fault: KeyFault) -> CliError {
 
 fn name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned())
-}
-
-fn period(text: &str) -> Result<Period, String> {
-    Period::parse(text).ok_or_else(|| format!("{text:?}: expected day or ever"))
 }
 
 /// A span in milliseconds: `30d`, `12h`, `90m`.

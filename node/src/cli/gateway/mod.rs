@@ -3,6 +3,7 @@
 mod books;
 mod control;
 mod key;
+mod limits;
 mod money;
 mod place;
 mod requests;
@@ -15,6 +16,8 @@ use super::client::{CliError, Out, Outcome, advised};
 use super::miner::Clock;
 
 pub(super) use control::Socket;
+pub(super) use limits::LimitArgs;
+pub(super) use place::PlaceArgs;
 
 /// Let programs for the `OpenAI` interface pay miners on the chain
 #[derive(Debug, Args)]

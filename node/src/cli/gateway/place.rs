@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the gateways' stores are.
 #[derive(Args, Clone, Debug)]
-pub(super) struct FolderArgs {
+pub(in crate::cli) struct FolderArgs {
     /// Folder of the gateways' stores, one folder in it for each wallet [default: ~/.ombra/gateway]
     #[arg(long, value_name = "DIR", env = "OMBRA_GATEWAY_DIR")]
     data_dir: Option<PathBuf>,
@@ -29,13 +29,13 @@ pub(super) struct FolderArgs {
 
 /// Whose gateway, and where its store is.
 #[derive(Args, Clone, Debug)]
-pub(super) struct PlaceArgs {
+pub(in crate::cli) struct PlaceArgs {
     #[command(flatten)]
-    pub(super) folder: FolderArgs,
+    pub(in crate::cli) folder: FolderArgs,
     #[command(flatten)]
-    pub(super) node: NodeArgs,
+    pub(in crate::cli) node: NodeArgs,
     #[command(flatten)]
-    pub(super) signer: SignerArgs,
+    pub(in crate::cli) signer: SignerArgs,
 }
 
 /// Where a gateway is asked.
@@ -48,7 +48,7 @@ pub(super) enum Source {
 
 impl FolderArgs {
     /// The folder of a wallet's gateway.
-    pub(super) fn of(&self, wallet: Address) -> Result<PathBuf, CliError> {
+    pub(in crate::cli) fn of(&self, wallet: Address) -> Result<PathBuf, CliError> {
         Ok(self.all()?.join(wallet.to_string()))
     }
 

@@ -36,7 +36,7 @@ pub(super) struct ServeArgs {
     #[command(flatten)]
     place: PlaceArgs,
     /// What is logged
-    #[arg(long, value_name = "FILTER", default_value = "info")]
+    #[arg(long, value_name = "FILTER", default_value = "info,rmcp=warn")]
     log: String,
 }
 

@@ -1,0 +1,65 @@
+//! Requests that were made earlier: they are found by their run, and taken back.
+
+use redb::{ReadableDatabase, ReadableTable};
+use types::Hash;
+
+use super::Store;
+use super::requests::{keep, record};
+use super::tables::{REQUESTS, Result, read};
+use crate::keys::KeyId;
+use crate::record::{Phase, Record, RequestId};
+
+/// How many requests of all keys are looked at for a run.
+const LOOKED_AT_MAX: usize = 20_000;
+
+/// What becomes of a request that is to be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// Its run waits for a miner, and no longer does: its worker takes the escrow back.
+    Marked(Hash),
+    /// Its run is not on the chain yet.
+    TooEarly,
+    /// A miner works on it.
+    Claimed,
+    /// It has ended.
+    Over,
+}
+
+impl Store {
+    /// The request of a key that made a run; only the newest requests are looked at.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn request_of_run(&self, key: KeyId, run: Hash) -> Result<Option<Record>> {
+        let requests = self.database.begin_read()?.open_table(REQUESTS)?;
+        for row in requests.iter()?.rev().take(LOOKED_AT_MAX) {
+            let record: Record = read(row?.1.value())?;
+            if record.key == key && record.run() == Some(run) {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes down that a run has waited long enough for a miner, if it still waits.
+    ///
+    /// # Errors
+    /// When the store cannot be written; then nothing is.
+    pub async fn take_back(&self, id: RequestId) -> Result<TakenBack> {
+        self.change(move |write| {
+            let Some(known) = record(write, id)? else { return Ok(TakenBack::Over) };
+            match known.phase {
+                Phase::Reserved | Phase::Signed { .. } => Ok(TakenBack::TooEarly),
+                Phase::Running { .. } => Ok(TakenBack::Claimed),
+                Phase::Settled(_) | Phase::Unpaid { .. } | Phase::Refused { .. } => {
+                    Ok(TakenBack::Over)
+                }
+                Phase::Sent { run, .. } => {
+                    keep(write, &Record { phase: Phase::Sent { run, since_ms: 0 }, ..known })?;
+                    Ok(TakenBack::Marked(run))
+                }
+            }
+        })
+        .await
+    }
+}

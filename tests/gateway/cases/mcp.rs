@@ -1,0 +1,128 @@
+//! The official client of the Model Context Protocol, unmodified, over both transports and in each
+//! version of the protocol.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::node::program;
+use tests::process::{ended, lines};
+use tests::python;
+
+use super::passed;
+use crate::client::Client;
+use crate::scene::Scene;
+use crate::{Outcome, say};
+
+/// Environments with the package, and the versions of the protocol that it speaks and no older one
+/// does: name, packages, versions.
+const PACKAGES: [(&str, &[&str], &[&str]); 2] = [
+    // This one does not go with later versions of pydantic.
+    ("python-mcp-1", &["mcp==1.19.0", "pydantic==2.11.10"], &["2025-06-18"]),
+    ("python-mcp-2", &["mcp==2.3.0"], &["2025-11-25", "2026-07-28"]),
+];
+/// The account that pays for what is asked over standard input.
+const STDIO_ACCOUNT: &str = "3";
+/// What one request may cost, so that a larger one is refused.
+const LIMITS: [&str; 2] = ["--per-request", "10000"];
+
+pub(crate) fn run() -> anyhow::Result<Outcome> {
+    let mut pythons = Vec::new();
+    for (name, packages, versions) in PACKAGES {
+        match python::with_packages(name, packages, "mcp") {
+            Ok(python) => pythons.push((python, versions)),
+            Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
+        }
+    }
+    // Nobody else takes the run back that a client takes back.
+    let scene = Scene::new("claim_bond_micro = 0\nclaim_wait_ms = 60000\n", &LIMITS)?;
+    let told = scene.play(|scene| {
+        doors(&scene.client)?;
+        for (python, versions) in &pythons {
+            for version in *versions {
+                for transport in ["http", "stdio"] {
+                    talk(scene, python, version, transport)?;
+                    say(&format!("   {version} over {transport}"));
+                }
+            }
+        }
+        books_of_stdio(scene)
+    })?;
+    Ok(passed(&told, "three versions over two transports were answered as the client expects"))
+}
+
+/// Nobody comes in without a key, from another page, or by another name.
+fn doors(client: &Client) -> anyhow::Result<()> {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
+    let accept = ("accept", "application/json, text/event-stream");
+    let of_nobody = Client { key: "sk-ombra-00".to_owned(), ..client.clone() };
+    let answer = of_nobody.post("/mcp", &body, &[accept])?;
+    ensure!(answer.fault() == (401, "invalid_api_key".to_owned()), "{answer:?}");
+    ensure!(answer.header("www-authenticate") == Some("Bearer"), "{answer:?}");
+    let answer = client.post("/mcp", &body, &[accept, ("origin", "https://evil.example")])?;
+    ensure!(answer.status == 403, "{answer:?}");
+    let answer = client.post("/mcp", &body, &[accept])?;
+    ensure!(answer.status == 200 && answer.text.contains("\"ask\""), "{answer:?}");
+    Ok(())
+}
+
+/// Has a client talk with the gateway, and the miner let go what the client says.
+fn talk(scene: &Scene, python: &Path, version: &str, transport: &str) -> anyhow::Result<()> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/gateway/python/mcp_client.py");
+    let mut command = Command::new(python);
+    command.args([script, version, transport]);
+    command.env("MCP_URL", format!("http://{}/mcp", scene.client.address));
+    command.env("MCP_KEY", &scene.client.key);
+    command.env("MCP_COMMAND", json!(stdio_command(scene, "mcp")).to_string());
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
+    for proxy in
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+    {
+        command.env_remove(proxy);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut client = command.spawn().context("a client")?;
+    let printed = lines(client.stdout.take().context("its output")?);
+    let ending = std::thread::spawn(move || ended(client));
+    let mut is_done = false;
+    for line in printed {
+        if let Some(name) = line.strip_prefix("let go ") {
+            scene.worker.let_go(name);
+        }
+        is_done |= line.starts_with("done ");
+    }
+    let output = ending.join().map_err(|_panic| anyhow::anyhow!("the client's thread"))??;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(is_done && output.status.success(), "{version} over {transport}: {said}");
+    Ok(())
+}
+
+/// What the books of the gateway on standard input say.
+fn books_of_stdio(scene: &Scene) -> anyhow::Result<()> {
+    let mut command = stdio_command(scene, "gateway");
+    command.insert(2, "check".to_owned());
+    let (program, arguments) = command.split_first().context("a command")?;
+    let told = python::run(Command::new(program).args(arguments).arg("--json"))?;
+    let told: Value = serde_json::from_str(&told)?;
+    ensure!(told["faults"] == json!([]) && told["open"] == 0, "{told}");
+    ensure!(told["escrowedMicro"] == 0, "an escrow is forgotten: {told}");
+    Ok(())
+}
+
+/// `ombra mcp`, or another command on the same store.
+fn stdio_command(scene: &Scene, name: &str) -> Vec<String> {
+    let program: PathBuf = program().get_program().into();
+    let mut command = vec![program.display().to_string(), name.to_owned()];
+    let more = ["--dev", STDIO_ACCOUNT, "--rpc"].map(str::to_owned);
+    command.extend(more);
+    command.push(format!("http://{}", scene.node.rpc));
+    command.push("--data-dir".to_owned());
+    command.push(scene.home.other_data().display().to_string());
+    if name == "mcp" {
+        command.extend(LIMITS.map(str::to_owned));
+        command.extend(["--config".to_owned(), scene.home.settings().display().to_string()]);
+        command.extend(["--balance-max", "10000ombra"].map(str::to_owned));
+    }
+    command
+}
