@@ -35,6 +35,8 @@ pub struct Ask<'a> {
     pub stops: &'a [String],
     /// The most tokens that the model may still put out in this run, at least 1, if its requester says.
     pub output_tokens_left: Option<u32>,
+    /// What stands for the output where no model is asked.
+    pub unasked: Option<&'a Output>,
 }
 
 /// How a run ends by its miner's word.
@@ -115,10 +117,6 @@ pub trait Course: Debug + Send + Sync {
     fn grant(&self) -> Grant;
     /// What to ask the model now.
     fn ask(&self) -> Ask<'_>;
-    /// What stands for the first output of a model in a course that asks none.
-    fn opening(&self) -> Option<Output> {
-        None
-    }
     /// Takes what the model said. An output with [`crate::talk::End::ToolCalls`] and no calls is one
     /// whose calls cannot be read; its text is what the model wrote, and the model is to be told.
     fn take(&mut self, output: &Output) -> Move;

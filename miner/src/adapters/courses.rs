@@ -128,7 +128,16 @@ impl Course for Begun {
         let Iteration { messages, tools, constraint, thinks, so_far, stops, output_tokens_max: _ } =
             self.course.iteration(1);
         let output_tokens_left = self.course.output_tokens_left();
-        Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left }
+        Ask {
+            messages,
+            tools,
+            constraint,
+            thinks,
+            so_far,
+            stops,
+            output_tokens_left,
+            unasked: None,
+        }
     }
 
     fn take(&mut self, output: &Output) -> Move {
@@ -151,8 +160,8 @@ impl Course for Begun {
 struct AgentCall {
     /// The agent as a tool.
     agent: String,
-    /// In hex.
-    payload: String,
+    /// The call of it, as if a model had made it.
+    call: Output,
 }
 
 impl AgentCall {
@@ -160,9 +169,21 @@ impl AgentCall {
     fn of(agent: &str, brief: &AgentBrief, prompt: &str) -> Option<Self> {
         let payload = prompt.trim();
         let bytes = const_hex::decode(payload.strip_prefix("0x")?).ok()?;
-        let selector = bytes.first_chunk::<4>()?;
-        let (agent, payload) = (agent.to_owned(), payload.to_owned());
-        brief.selectors.contains(selector).then_some(Self { agent, payload })
+        if !brief.selectors.contains(bytes.first_chunk::<4>()?) {
+            return None;
+        }
+        let arguments = [(PAYLOAD.to_owned(), Value::from(payload))].into_iter().collect();
+        let call = ToolCall { id: "call_0".to_owned(), name: agent.to_owned(), arguments };
+        let call = Output {
+            text: String::new(),
+            thoughts: None,
+            tool_calls: vec![call],
+            // A step without a token earns nothing, and a claim bond would be burned for it.
+            output_tokens: 1,
+            prompt_tokens: 0,
+            end: End::ToolCalls,
+        };
+        Some(Self { agent: agent.to_owned(), call })
     }
 }
 
@@ -181,25 +202,8 @@ impl Course for AgentCall {
             so_far: "",
             stops: &[],
             output_tokens_left: None,
+            unasked: Some(&self.call),
         }
-    }
-
-    fn opening(&self) -> Option<Output> {
-        let arguments = [(PAYLOAD.to_owned(), Value::from(self.payload.as_str()))];
-        let call = ToolCall {
-            id: "call_0".to_owned(),
-            name: self.agent.clone(),
-            arguments: arguments.into_iter().collect(),
-        };
-        Some(Output {
-            text: String::new(),
-            thoughts: None,
-            tool_calls: vec![call],
-            // A step without a token earns nothing, and a claim bond would be burned for it.
-            output_tokens: 1,
-            prompt_tokens: 0,
-            end: End::ToolCalls,
-        })
     }
 
     fn take(&mut self, output: &Output) -> Move {

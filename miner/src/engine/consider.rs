@@ -120,7 +120,7 @@ impl Inner {
         course: &dyn Course,
         output_tokens_max: u32,
     ) -> Result<Asked, (u64, u64)> {
-        if course.opening().is_some() {
+        if course.ask().unasked.is_some() {
             return Ok(Asked::of(&course.ask(), 0));
         }
         let iteration = question(course, output_tokens_max);

@@ -34,7 +34,7 @@ const CHANGED: &str = "the tools that the model was offered are not the same any
 
 /// What a course asks, for an output of at most so many tokens, and of no more than it wants.
 pub(super) fn question(course: &dyn Course, output_tokens_max: u32) -> Iteration<'_> {
-    let Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left } =
+    let Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left, unasked: _ } =
         course.ask();
     let wanted = output_tokens_left.unwrap_or(output_tokens_max).max(1);
     let output_tokens_max = output_tokens_max.min(wanted);
@@ -70,8 +70,8 @@ impl Inner {
         let output_tokens_max = self.step_tokens(paid, step_max);
         let iteration = question(&*course, output_tokens_max);
         let offer = tools::offer_hash(iteration.tools);
-        let output = match course.opening() {
-            Some(opening) => opening,
+        let output = match course.ask().unasked {
+            Some(output) => output.clone(),
             None => match self.infer(scene, &iteration).await? {
                 Ok(output) => output,
                 Err((status, why)) => return self.end(entry, early(&*course, status, &why)).await,

@@ -452,5 +452,5 @@ fn what_a_form_allows_bounds_what_is_earned_unless_the_model_thinks() {
 
 fn asks(constraint: &Constraint, thinks: bool, output_tokens_left: Option<u32>) -> Ask<'_> {
     let (messages, tools, so_far, stops) = (&[][..], &[][..], "", &[][..]);
-    Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left }
+    Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left, unasked: None }
 }

@@ -147,7 +147,7 @@ async fn answered(toolbox: &Toolbox, run: &RunView) -> Ending {
     let courses = Understanding::new(toolbox.clone(), model());
     let mut course = courses.begin(run, None, &[]).unwrap();
     assert!(hands.missing(&course.grant()).is_empty());
-    let opening = course.opening().expect("no model is asked");
+    let opening = course.ask().unasked.expect("no model is asked").clone();
     assert_eq!((opening.output_tokens, opening.text.as_str()), (1, ""));
     let Move::Tools(calls) = course.take(&opening) else { panic!("{course:?}") };
     let result = hands.call(&course.grant(), &calls[0], &CancellationToken::new()).await;
@@ -176,7 +176,7 @@ async fn a_run_of_an_agent_whose_prompt_is_a_payload_is_answered_by_that_method(
     for prompt in ["0x01020304", "0xzz", "hello", "0x"] {
         let run = RunView { prompt: prompt.into(), ..of("") };
         let course = Understanding::new(toolbox.clone(), model()).begin(&run, None, &[]).unwrap();
-        assert_eq!(course.opening(), None);
+        assert_eq!(course.ask().unasked, None);
         assert_eq!(course.ask().messages.last().unwrap().text, prompt);
     }
 }

@@ -109,7 +109,16 @@ impl Course for TestCourse {
         let (messages, tools) = (&self.messages, &self.tools);
         let (constraint, so_far, stops) = (&Constraint::Free, "", &[]);
         let (thinks, output_tokens_left) = (false, None);
-        Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left }
+        Ask {
+            messages,
+            tools,
+            constraint,
+            thinks,
+            so_far,
+            stops,
+            output_tokens_left,
+            unasked: None,
+        }
     }
 
     fn take(&mut self, output: &Output) -> Move {
