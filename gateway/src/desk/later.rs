@@ -21,13 +21,12 @@ impl Desk {
         }
     }
 
-    /// The request of a key that made a run.
+    /// The request of a key that made a run, if there is one.
     ///
     /// # Errors
-    /// When the key made no such run, or the store cannot be read.
-    pub(crate) fn made(&self, key: KeyId, run: Hash) -> Result<Record, Fault> {
-        let found = self.store.request_of_run(key, run).map_err(|error| internal(&error))?;
-        found.ok_or_else(|| Fault::no_such_run(&run))
+    /// When the store cannot be read.
+    pub(crate) fn made(&self, key: KeyId, run: Hash) -> Result<Option<Record>, Fault> {
+        self.store.request_of_run(key, run).map_err(|error| internal(&error))
     }
 
     /// How a request goes on whose AGENT_REQUEST is signed.

@@ -9,7 +9,9 @@ use crate::openai::{Fault, short};
 /// The longest that a tool waits, seconds: clients give up after a minute.
 pub(super) const WAIT_SECONDS_MAX: u64 = 45;
 /// The argument that says how long a tool waits.
-const WAIT_SECONDS: &str = "wait_seconds";
+pub(super) const WAIT_SECONDS: &str = "wait_seconds";
+/// The argument that names a run.
+pub(super) const RUN_ID: &str = "run_id";
 
 /// The arguments of a tool, and what they are said to be.
 #[derive(Debug)]
@@ -65,10 +67,11 @@ impl Arguments {
 
     /// The run that is meant.
     pub(super) fn run_id(&self) -> Result<Hash, Fault> {
-        let text = self.needed("run_id")?;
+        let text = self.needed(RUN_ID)?;
         Hash::parse(text).map_err(|_text| {
-            let message = format!("run_id: expected 64 hexadecimal digits, got {:?}", short(text));
-            Fault::parameter("run_id", message)
+            let message =
+                format!("{RUN_ID}: expected 64 hexadecimal digits, got {:?}", short(text));
+            Fault::parameter(RUN_ID, message)
         })
     }
 }

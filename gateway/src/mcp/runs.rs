@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use types::Hash;
 
 use super::answer::{self, Told};
-use super::arguments::{Arguments, WAIT_SECONDS_MAX};
+use super::arguments::{Arguments, RUN_ID, WAIT_SECONDS, WAIT_SECONDS_MAX};
 use super::watch::{Seen, Watcher};
 use crate::desk::{Desk, Progress};
 use crate::keys::Key;
 use crate::openai::Fault;
-use crate::record::{Phase, RequestId, Unpaid};
+use crate::record::{Phase, Record, RequestId, Unpaid};
 use crate::store::TakenBack;
 
 /// How far a run is, or its answer.
@@ -24,10 +24,10 @@ pub(super) async fn get_run(
     given: Option<JsonObject>,
     watcher: &mut Watcher<'_>,
 ) -> Result<Told, Fault> {
-    let arguments = Arguments::of(given, &["run_id", "wait_seconds"])?;
+    let arguments = Arguments::of(given, &[RUN_ID, WAIT_SECONDS])?;
     let run = arguments.run_id()?;
     let wait_seconds = arguments.wait_seconds(0)?;
-    let record = desk.made(key.id, run)?;
+    let record = made(desk, &key, run)?;
     // What has ended only has to be fetched.
     let seconds = if record.is_over() { WAIT_SECONDS_MAX } else { wait_seconds };
     let deadline = Instant::now() + Duration::from_secs(seconds);
@@ -45,8 +45,8 @@ pub(super) async fn cancel(
     given: Option<JsonObject>,
     watcher: &mut Watcher<'_>,
 ) -> Result<Told, Fault> {
-    let run = Arguments::of(given, &["run_id"])?.run_id()?;
-    let record = desk.made(key.id, run)?;
+    let run = Arguments::of(given, &[RUN_ID])?.run_id()?;
+    let record = made(desk, &key, run)?;
     if matches!(record.phase, Phase::Unpaid { why: Unpaid::Cancelled, .. }) {
         return Ok(Told::well(cancelled(run)));
     }
@@ -62,6 +62,10 @@ pub(super) async fn cancel(
         Seen::Running(_) => Ok(Told::well(json!({ "status": "cancelling", "runId": run }))),
         Seen::Gone => Err(Fault::still_running()),
     }
+}
+
+fn made(desk: &Desk, key: &Key, run: Hash) -> Result<Record, Fault> {
+    desk.made(key.id, run)?.ok_or_else(|| Fault::no_such_run(RUN_ID, &run))
 }
 
 /// Marks the run, as soon as it is on the chain.

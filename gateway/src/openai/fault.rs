@@ -146,10 +146,10 @@ impl Fault {
 
     /// A run that is none of the key's.
     #[must_use]
-    pub fn no_such_run(run: &types::Hash) -> Self {
-        let message = format!("no request of this key made the run {run}");
+    pub fn no_such_run(param: &str, run: &types::Hash) -> Self {
+        let message = format!("{param}: no request of this key made the run {run}");
         let fault = Self::new(404, INVALID, "run_not_found", message);
-        Self { param: Some("run_id".to_owned()), ..fault }
+        Self { param: Some(param.to_owned()), ..fault }
     }
 
     /// A run that can no longer be taken back.
