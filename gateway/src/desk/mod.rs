@@ -25,7 +25,7 @@ use crate::chain::{Node, PRICES_LAST};
 use crate::lookout::Lookout;
 use crate::openai::Fault;
 use crate::question::{Prices, Question};
-use crate::record::{Delivery, RequestId};
+use crate::record::{Delivery, Phase, RequestId};
 use crate::settings::Settings;
 use crate::store::{Admission, Attached, NewRequest, Store};
 pub use drain::DrainFault;
@@ -37,6 +37,8 @@ pub use progress::Progress;
 const PAUSE_MS: u64 = 100;
 /// How many blobs are stored at once, at most: the places of an outbox.
 const BLOBS_AT_ONCE: usize = 16;
+/// How many different requests are taken in at once, at most.
+const ARRIVALS_AT_ONCE: usize = 64;
 
 /// What a desk is made of.
 #[derive(Debug)]
@@ -72,6 +74,8 @@ pub struct Desk {
     prices: Mutex<Option<(Instant, (Prices, bool))>>,
     /// Held while a blob is stored, by the first byte of its hash: the same text is stored once.
     blobs: [tokio::sync::Mutex<()>; BLOBS_AT_ONCE],
+    /// Held while a request is taken in, by its body: whoever repeats it finds its worker.
+    arrivals: [tokio::sync::Mutex<()>; ARRIVALS_AT_ONCE],
     tasks: TaskTracker,
 }
 
@@ -101,6 +105,7 @@ impl Desk {
             live: Mutex::default(),
             prices: Mutex::default(),
             blobs: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
+            arrivals: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             tasks: TaskTracker::new(),
         })
     }
@@ -140,8 +145,16 @@ impl Desk {
         };
         let recovering = async {
             self.outbox.recover(&slips).await?;
+            let mut interrupted = Vec::new();
             for record in self.store.open_requests()? {
-                self.spawn(record.id, None);
+                let progress = self.spawn(record.id, None);
+                if matches!(record.phase, Phase::Reserved) {
+                    interrupted.push(progress);
+                }
+            }
+            // The chain was never asked, so these end at once. A retry of one is a request of its own.
+            for mut progress in interrupted {
+                drop(progress.wait_for(|it| it.ended.is_some()).await);
             }
             self.recovered.cancel();
             Ok::<(), Halt>(())
@@ -170,6 +183,22 @@ impl Desk {
         new: NewRequest,
         question: Question,
     ) -> Result<(RequestId, watch::Receiver<Progress>), Fault> {
+        let desk = Arc::clone(self);
+        // A client that hangs up meanwhile must not leave a request behind that nobody works on.
+        let taken = self.tasks.spawn(async move { desk.take_now(new, question).await });
+        taken.await.unwrap_or_else(|_broken| Err(Fault::internal()))
+    }
+
+    async fn take_now(
+        self: &Arc<Self>,
+        new: NewRequest,
+        question: Question,
+    ) -> Result<(RequestId, watch::Receiver<Progress>), Fault> {
+        let place = usize::from(new.body.as_bytes()[0]) % ARRIVALS_AT_ONCE;
+        let _turn = match self.arrivals.get(place) {
+            Some(arrival) => Some(arrival.lock().await),
+            None => None,
+        };
         let admission = self.store.admit(new).await.map_err(|error| internal(&error))?;
         match admission {
             Admission::New(id) => Ok((id, self.spawn(id, Some(question)))),
