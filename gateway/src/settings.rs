@@ -169,14 +169,14 @@ mod tests {
     use super::{Settings, SettingsError};
     use crate::model::Model;
 
-    #[expect(
-        clippy::unwrap_in_result,
-        reason = "the error is that of the settings, not of the test"
-    )]
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
     fn read(text: &str) -> Result<Settings, SettingsError> {
-        let file = tempfile::NamedTempFile::new().expect("a file can be made");
-        std::fs::write(file.path(), text).expect("it can be written");
-        Settings::read(file.path())
+        Settings::read(file(text).path())
     }
 
     #[test]

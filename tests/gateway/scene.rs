@@ -78,7 +78,10 @@ impl Scene {
     ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let more = chain.iter().map(ToString::to_string).collect();
-        let node = Node::start(DevOptions { accounts: 4, more, ..DevOptions::from_environment() })?;
+        // Gateway, miner and suite are one client for the node: they have one address.
+        let settings_of_node = vec![("OMBRA__RPC__LIMITS__CONNECTIONS_MAX", "4096".to_owned())];
+        let options = DevOptions { accounts: 4, more, ..DevOptions::from_environment() };
+        let node = Node::start(DevOptions { settings: settings_of_node, ..options })?;
         let wire = Wire::to(node.rpc, Arc::new(Marks::default()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
         let rpc = match way {
@@ -133,8 +136,16 @@ impl Scene {
     }
 
     fn listed(&self, filter: &Value) -> anyhow::Result<usize> {
-        let listed = self.node.call("ombra_listAgentRuns", &json!([filter, { "limit": 500 }]))?;
-        Ok(listed["items"].as_array().map_or(0, Vec::len))
+        let (mut count, mut page) = (0, json!({ "limit": 500 }));
+        loop {
+            let listed = self.node.call("ombra_listAgentRuns", &json!([filter, page]))?;
+            count += listed["items"].as_array().map_or(0, Vec::len);
+            // A node may leave a page short.
+            match &listed["nextCursor"] {
+                Value::String(cursor) => page["cursor"] = json!(cursor),
+                _ => return Ok(count),
+            }
+        }
     }
 
     /// What the key has: `GET /v1/key`.

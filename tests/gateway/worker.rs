@@ -20,11 +20,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor;
-use tests::http::Connection;
+use tests::actor::{self, Actor};
+use tests::http::{Connection, send_body};
 use tests::miners::{Requester, micro, text};
+use tests::node::wait_for;
 use types::{Body, Hash};
 
 /// The account that mines.
@@ -61,9 +62,9 @@ impl Worker {
     /// Starts it at a node.
     pub(crate) fn start(node: SocketAddr) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let requester = Arc::new(Mutex::new(Requester::again(ACCOUNT, node)?));
-        let at = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || at.work(node, &requester));
+        let actor = Requester::again(ACCOUNT, node)?.actor().clone();
+        let (at, actor) = (Arc::clone(&shared), Arc::new(Mutex::new(actor)));
+        let thread = std::thread::spawn(move || at.work(node, &actor));
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -105,7 +106,7 @@ impl Shared {
         !state.is_over
     }
 
-    fn work(self: &Arc<Self>, node: SocketAddr, requester: &Arc<Mutex<Requester>>) {
+    fn work(self: &Arc<Self>, node: SocketAddr, actor: &Arc<Mutex<Actor>>) {
         let (mut seen, mut hands) = (BTreeSet::new(), Vec::new());
         loop {
             {
@@ -118,9 +119,9 @@ impl Shared {
             // A node that is away is asked again.
             for run in pending(node).unwrap_or_default() {
                 if seen.insert(text(&run, "agentRunId").to_owned()) {
-                    let (shared, requester) = (Arc::clone(self), Arc::clone(requester));
+                    let (shared, actor) = (Arc::clone(self), Arc::clone(actor));
                     hands.push(std::thread::spawn(move || {
-                        if let Err(error) = shared.serve(node, &requester, &run) {
+                        if let Err(error) = shared.serve(node, &actor, &run) {
                             crate::say(&format!("   the miner: {error:#}"));
                         }
                     }));
@@ -130,22 +131,15 @@ impl Shared {
         hands.into_iter().map(JoinHandle::join).for_each(drop);
     }
 
-    fn serve(
-        &self,
-        node: SocketAddr,
-        requester: &Mutex<Requester>,
-        run: &Value,
-    ) -> anyhow::Result<()> {
+    fn serve(&self, node: SocketAddr, actor: &Mutex<Actor>, run: &Value) -> anyhow::Result<()> {
         let id: Hash = text(run, "agentRunId").parse()?;
         let asked = asked(node, run)?;
         let (word, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
         if word == "ignore" {
             return Ok(());
         }
-        let send = |body: &Body| -> anyhow::Result<()> {
-            requester.lock().unwrap_or_else(PoisonError::into_inner).send(body)
-        };
-        let claim = requester.lock().unwrap_or_else(PoisonError::into_inner).actor().claim(id);
+        let send = |body: &Body| send(node, actor, body);
+        let claim = actor.lock().unwrap_or_else(PoisonError::into_inner).claim(id);
         send(&Body::AgentClaim(claim))?;
         if word == "idle" || (word == "hold" && !self.wait(rest)) {
             return Ok(());
@@ -163,6 +157,39 @@ impl Shared {
         finish.final_answer_inline = Some(answer(word, rest)?);
         send(&Body::AgentFinish(finish))
     }
+}
+
+/// Sends a transaction, and waits until it is in a block. Others may be sent meanwhile.
+fn send(node: SocketAddr, actor: &Mutex<Actor>, body: &Body) -> anyhow::Result<()> {
+    let hash = wait_for("a place in the pool", || {
+        let mut actor = actor.lock().unwrap_or_else(PoisonError::into_inner);
+        let nonce = actor.nonce;
+        let text = actor.sign(body);
+        let sent = taken(node, &text);
+        if !matches!(sent, Ok(Some(_))) {
+            actor.nonce = nonce;
+        }
+        sent
+    })?;
+    wait_for("a transaction to be in a block", || {
+        let told = Connection::open(node)
+            .and_then(|mut connection| connection.call("ombra_waitForTransaction", &json!([hash])));
+        Ok(told.is_ok_and(|told| told["status"] == "included").then_some(()))
+    })
+}
+
+/// The hash of a transaction that the pool took; none if it may take it later.
+fn taken(node: SocketAddr, text: &str) -> anyhow::Result<Option<String>> {
+    let Ok(mut connection) = Connection::open(node) else { return Ok(None) };
+    let Ok(answer) = connection.post(&send_body(&[text.to_owned()])) else { return Ok(None) };
+    let answer: Value = serde_json::from_str(&answer)?;
+    if let Some(hash) = answer["result"]["hash"].as_str() {
+        return Ok(Some(hash.to_owned()));
+    }
+    let code = answer["error"]["data"]["code"].as_str().unwrap_or_default();
+    let may_pass = ["SENDER_LIMIT", "POOL_FULL", "NONCE_TOO_HIGH"].contains(&code);
+    ensure!(may_pass || answer["error"]["code"] == -32053, "refused: {answer}");
+    Ok(None)
 }
 
 fn pending(node: SocketAddr) -> anyhow::Result<Vec<Value>> {
