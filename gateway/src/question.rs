@@ -1,6 +1,7 @@
 //! What a request asks of the chain: the envelope of `inferMessages`, its escrow, and what its place in
 //! blocks may cost at most.
 
+use miner::methods::{Refused, Request};
 use serde_json::{Map, Value, json};
 use types::params::{BLOB_CHUNK_BYTES, INLINE_TEXT_BYTES_MAX};
 
@@ -122,11 +123,35 @@ fn written(args: &Map<String, Value>, tokens: u64) -> Result<(String, Option<Str
         let fault = Fault::parameter("messages", message);
         return Err(Fault { code: "context_length_exceeded", ..fault });
     }
+    // Miners read it with the same code, and take no run whose request they refuse.
+    if let Err(refused) = Request::parse(&envelope, None) {
+        let param = parameter_of(&refused.field);
+        let Refused { got, expected, .. } = refused;
+        let message = format!("{param}: expected {expected}, got {got}");
+        return Err(Fault::parameter(param, message));
+    }
     if envelope.len() <= INLINE_TEXT_BYTES_MAX {
         return Ok((envelope, None));
     }
     let stub = json!({ "ombraAgent": 1, "method": METHOD, "blob": true }).to_string();
     Ok((stub, Some(envelope)))
+}
+
+/// The parameter of the interface from which a field of an envelope is made.
+fn parameter_of(field: &str) -> String {
+    let field = field.strip_prefix("args.").unwrap_or(field);
+    if let Some((index, rest)) = field.strip_prefix("functions[").and_then(|it| it.split_once(']'))
+    {
+        return format!("tools[{index}].function{rest}");
+    }
+    let names = [
+        ("functions", "tools"),
+        ("responseSchema", "response_format.json_schema"),
+        ("toolChoice", "tool_choice"),
+        ("maxOutputTokens", "max_completion_tokens"),
+    ];
+    let renamed = names.iter().find_map(|(own, theirs)| Some((*theirs, field.strip_prefix(own)?)));
+    renamed.map_or_else(|| field.to_owned(), |(name, rest)| format!("{name}{rest}"))
 }
 
 #[cfg(test)]
@@ -196,5 +221,30 @@ mod tests {
         let request = asked(&"x".repeat(5_000_000), json!(50));
         let fault = Question::new(&request, Model::Any, &Settings::default(), PRICES).unwrap_err();
         assert_eq!((400, "context_length_exceeded"), (fault.status, fault.code));
+    }
+
+    #[test]
+    fn what_miners_refuse_is_told_with_the_parameter_of_the_interface() {
+        let messages = json!([{ "role": "user", "content": "Hi" }]);
+        let asked = |schema: Value| {
+            let tool = json!({ "type": "function",
+                "function": { "name": "f", "description": "", "parameters": schema } });
+            let body = json!({ "model": "ombra", "messages": messages, "tools": [tool] });
+            let request = parse(body.to_string().as_bytes()).unwrap();
+            Question::new(&request, Model::Any, &Settings::default(), PRICES)
+        };
+        let schema = |of: Value| json!({ "type": "object", "properties": { "x": of } });
+        assert!(asked(schema(json!({ "type": "string" }))).is_ok());
+        let fault = asked(schema(json!({ "type": "string", "pattern": "^a" }))).unwrap_err();
+        let param = fault.param.unwrap();
+        assert!(param.starts_with("tools[0].function.parameters"), "{param}");
+        assert!(fault.message.starts_with(&param), "{}", fault.message);
+        for (field, param) in [
+            ("args.responseSchema.schema.type", "response_format.json_schema.schema.type"),
+            ("args.messages[1].content", "messages[1].content"),
+            ("args.functions", "tools"),
+        ] {
+            assert_eq!(param, super::parameter_of(field));
+        }
     }
 }

@@ -10,11 +10,12 @@ use crate::client::{chat, read};
 use crate::scene::Scene;
 use crate::worker::{STEP_FEE, TOKENS};
 
-/// What a request may cost: 50 tokens and eight steps in escrow, and its places in blocks.
-const BUDGET: &str = "3300";
+/// Three times what a request may cost, the least escrow and its places in blocks, and a little more.
+const BUDGET_MICRO: u64 = 3_900;
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let scene = Scene::with_key(&["--budget", BUDGET, "--parallel", "5"])?;
+    let budget = BUDGET_MICRO.to_string();
+    let scene = Scene::with_key(&["--budget", &budget, "--parallel", "5"])?;
     let told = scene.play(|scene| {
         let bodies: Vec<_> =
             (0..10).map(|number| chat(&format!("number {number}\nhold budget"))).collect();
@@ -37,7 +38,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         let least = 3 * (TOKENS + STEP_FEE);
         ensure!(spent > least && spent < least + 300, "places in blocks cost a little: {key}");
         ensure!(key["reserved_micro"] == 0, "what was not spent is free again: {key}");
-        ensure!(key["left_micro"] == json!(3_300 - spent), "{key}");
+        ensure!(key["left_micro"] == json!(BUDGET_MICRO - spent), "{key}");
         // What came back is enough for another one.
         let answer = scene.client.ask(&chat("say again"), &[])?;
         ensure!(answer.content()? == "again", "{answer:?}");
