@@ -141,10 +141,8 @@ impl Scene {
             let listed = self.node.call("ombra_listAgentRuns", &json!([filter, page]))?;
             count += listed["items"].as_array().map_or(0, Vec::len);
             // A node may leave a page short.
-            match &listed["nextCursor"] {
-                Value::String(cursor) => page["cursor"] = json!(cursor),
-                _ => return Ok(count),
-            }
+            let Some(cursor) = listed["nextCursor"].as_str() else { return Ok(count) };
+            page["cursor"] = json!(cursor);
         }
     }
 

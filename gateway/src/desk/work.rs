@@ -174,10 +174,12 @@ impl Desk {
         let is_paid = reward_micro > 0 || network_fee_micro > 0;
         if !is_paid {
             let has_no_miner = run.status == "cancelled" || run.status == "timeout";
-            let why = match record.phase {
-                _ if !has_no_miner => self.why(run).await?,
-                Phase::Sent { since_ms: 0, .. } => Unpaid::Cancelled,
-                _ => Unpaid::NoMiner,
+            let why = if !has_no_miner {
+                self.why(run).await?
+            } else if matches!(record.phase, Phase::Sent { since_ms: 0, .. }) {
+                Unpaid::Cancelled
+            } else {
+                Unpaid::NoMiner
             };
             return self.end_unpaid(record, why).await;
         }

@@ -48,7 +48,7 @@ pub(super) async fn ask(
             let most = began + Duration::from_secs(WAIT_SECONDS_MAX);
             watcher.until(&mut progress, most, |it| it.run.is_some()).await
         }
-        seen => seen,
+        seen @ (Seen::Ended(_) | Seen::Running(_) | Seen::Gone) => seen,
     };
     match seen {
         Seen::Ended(ended) => {

@@ -69,7 +69,7 @@ impl<'a> Watcher<'a> {
         }
         self.stage = stage;
         // Exact up to 2^53 steps.
-        #[allow(clippy::cast_precision_loss, clippy::float_arithmetic)]
+        #[expect(clippy::cast_precision_loss, reason = "a stage is a small number")]
         let param = ProgressNotificationParam::new(token, stage as f64).with_message(message);
         if let Err(error) = self.context.peer.notify_progress(param).await {
             tracing::debug!(%error, "a client does not hear of progress");
