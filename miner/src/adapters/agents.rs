@@ -23,9 +23,10 @@ use crate::talk::ToolSpec;
 use crate::tools::ports::{AgentBrief, AgentTools};
 use crate::tools::{Class, Code, Failure, Limits, Terms, Tool};
 
-/// What one call of a run may use: a run pays for the tokens of its own model alone.
+/// What one call of a run may use. A run pays for tokens and for no fuel, so it has little of that: work
+/// that takes more is asked for by AGENT_CALL, which pays for it.
 const LIMITS: CallLimits = CallLimits {
-    usage: Usage { input_tokens: 4_096, output_tokens: 512, fuel: 1_000_000_000 },
+    usage: Usage { input_tokens: 4_096, output_tokens: 512, fuel: 100_000_000 },
     result_bytes: 16_384,
 };
 /// The most bytes of a payload or a result of 16,384 bytes in hex, with what is around it.

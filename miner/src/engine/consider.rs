@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::Halt;
 use super::step::question;
 use super::{Inner, Workers, budget};
-use crate::backend::{BackendError, Health};
+use crate::backend::{BackendError, Health, tokens_about};
 use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::policy::{Asked, Decision, Policy, Refusals, Standing, decide};
@@ -112,16 +112,20 @@ impl Inner {
         Ok(())
     }
 
-    /// What is asked of the model, if it is asked at all; of a prompt that leaves no room for an output of so many tokens,
-    /// its own tokens and the most that it could have.
+    /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens, its
+    /// own tokens and the most that it could have. Where an agent is executed and no model is asked, the
+    /// payload counts as the prompt: the agent's model reads it.
     async fn measured(
         &self,
         run: &RunView,
         course: &dyn Course,
         output_tokens_max: u32,
     ) -> Result<Asked, (u64, u64)> {
-        if course.ask().unasked.is_some() {
-            return Ok(Asked::of(&course.ask(), 0));
+        if let Some(output) = course.ask().unasked {
+            let texts = output.tool_calls.iter().flat_map(|call| call.arguments.values());
+            let hex = texts.map(|text| text.as_str().map_or(0, str::len)).sum::<usize>();
+            let bytes = u64::try_from(hex.div_ceil(2)).unwrap_or(u64::MAX);
+            return Ok(Asked::of(&course.ask(), tokens_about(bytes)));
         }
         let iteration = question(course, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {

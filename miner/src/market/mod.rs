@@ -149,8 +149,7 @@ impl Shared {
         watch: &mut dyn CallWatch,
         workers: &mut Workers,
     ) -> Result<(), Halt> {
-        let mut is_watching = false;
-        self.take_on_missed(workers).await?;
+        let (mut is_watching, mut looks_back) = (false, true);
         let mut receipts_looked: Option<Instant> = None;
         loop {
             if receipts_looked.is_none_or(|looked| looked.elapsed() >= RECEIPTS_PAUSE) {
@@ -172,6 +171,10 @@ impl Shared {
                 is_watching = self.begin_watch(watch).await;
             }
             self.poll(workers).await?;
+            if std::mem::take(&mut looks_back) {
+                // After those that can still be answered.
+                self.take_on_missed(workers).await?;
+            }
             let poll = sleep(self.poll_pause());
             tokio::pin!(poll);
             loop {
