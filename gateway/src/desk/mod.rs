@@ -116,8 +116,8 @@ impl Desk {
         self.key.address()
     }
 
-    /// Goes on with what was begun before the start, watches the chain, and ends when the desk is
-    /// stopped and everything has been written down.
+    /// Continues the requests that were open when the gateway last stopped, and watches the chain. Returns
+    /// once the desk is stopped and all its tasks have ended.
     ///
     /// # Errors
     /// When the store cannot be used.

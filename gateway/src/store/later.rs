@@ -1,16 +1,13 @@
 //! Requests that were made earlier: they are found by their run, and taken back.
 
-use redb::{ReadableDatabase, ReadableTable};
+use redb::ReadableDatabase;
 use types::Hash;
 
 use super::Store;
 use super::requests::{keep, record};
-use super::tables::{REQUESTS, Result, read};
+use super::tables::{REQUESTS, RUNS, Result, get};
 use crate::keys::KeyId;
 use crate::record::{Phase, Record, RequestId};
-
-/// How many requests of all keys are looked at for a run.
-const LOOKED_AT_MAX: usize = 20_000;
 
 /// What becomes of a request that is to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +23,16 @@ pub enum TakenBack {
 }
 
 impl Store {
-    /// The request of a key that made a run; only the newest requests are looked at.
+    /// The request of a key that made a run.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn request_of_run(&self, key: KeyId, run: Hash) -> Result<Option<Record>> {
-        let requests = self.database.begin_read()?.open_table(REQUESTS)?;
-        for row in requests.iter()?.rev().take(LOOKED_AT_MAX) {
-            let record: Record = read(row?.1.value())?;
-            if record.key == key && record.run() == Some(run) {
-                return Ok(Some(record));
-            }
-        }
-        Ok(None)
+        let read = self.database.begin_read()?;
+        let id = read.open_table(RUNS)?.get(*run.as_bytes())?.map(|it| it.value());
+        let Some(id) = id else { return Ok(None) };
+        let made: Option<Record> = get(&read.open_table(REQUESTS)?, id)?;
+        Ok(made.filter(|it| it.key == key && it.run() == Some(run)))
     }
 
     /// Writes down that a run has waited long enough for a miner, if it still waits.

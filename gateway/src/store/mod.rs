@@ -10,6 +10,7 @@
 //! open      | request             |                     | requests that are not over
 //! names     | key, idempotency    | request             | of requests that are not forgotten
 //! bodies    | key, body, request  |                     | the same
+//! runs      | run                 | request             | that signed for it
 //! outbox    | nonce               | JSON of Post        | signed, fate not known
 //! loose     | nonce               | JSON of Loose       | included, of no request
 //! ```

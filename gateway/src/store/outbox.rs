@@ -10,7 +10,7 @@ use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
 use super::Store;
 use super::requests::{keep, record};
 use super::rows;
-use super::tables::{About, LOOSE, Loose, OUTBOX, Post, Result, get, put, read};
+use super::tables::{About, LOOSE, Loose, OUTBOX, Post, RUNS, Result, get, put, read};
 use crate::record::{Included, Phase, Purpose, Record, RequestId};
 
 impl Store {
@@ -23,6 +23,9 @@ impl Store {
         self.change(move |write| {
             put(&mut write.open_table(OUTBOX)?, nonce, &post)?;
             let (About::Request { id, .. }, Some(phase)) = (about, phase) else { return Ok(()) };
+            if let Phase::Signed { run } = phase {
+                write.open_table(RUNS)?.insert(*run.as_bytes(), id.0)?;
+            }
             match record(write, id)? {
                 Some(record) => keep(write, &Record { phase, ..record }),
                 None => Ok(()),

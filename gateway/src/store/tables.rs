@@ -25,6 +25,7 @@ pub(super) const NAMES: TableDefinition<'static, (u64, [u8; 32]), u64> =
     TableDefinition::new("names");
 pub(super) const BODIES: TableDefinition<'static, (u64, [u8; 32], u64), ()> =
     TableDefinition::new("bodies");
+pub(super) const RUNS: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("runs");
 pub(super) const OUTBOX: Json<u64> = TableDefinition::new("outbox");
 pub(super) const LOOSE: Json<u64> = TableDefinition::new("loose");
 
@@ -117,6 +118,7 @@ pub(super) fn prepare(write: &WriteTransaction) -> Result<()> {
     write.open_table(OPEN)?;
     write.open_table(NAMES)?;
     write.open_table(BODIES)?;
+    write.open_table(RUNS)?;
     write.open_table(OUTBOX)?;
     write.open_table(LOOSE)?;
     Ok(())
