@@ -170,10 +170,13 @@ impl Shared {
             if !is_watching {
                 is_watching = self.begin_watch(watch).await;
             }
+            // What the journal knows before it takes on the open calls tells which were missed. They are
+            // written down after those that can still be answered.
+            let missed =
+                if std::mem::take(&mut looks_back) { self.missed().await? } else { Vec::new() };
             self.poll(workers).await?;
-            if std::mem::take(&mut looks_back) {
-                // After those that can still be answered.
-                self.take_on_missed(workers).await?;
+            for call in missed {
+                self.take_on(&call, workers).await?;
             }
             let poll = sleep(self.poll_pause());
             tokio::pin!(poll);
@@ -273,16 +276,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes down the calls that came and went while this miner was away, so that its books have what
-    /// they cost. A journal that knows none of the newest calls is not that of this miner's work so far,
-    /// and begins with what comes.
-    async fn take_on_missed(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+    /// The calls that came and went while this miner was away, and others that the journal does not know:
+    /// its books need what they cost. A journal that knows none of the newest calls is not that of this
+    /// miner's work so far, and begins with what comes.
+    async fn missed(&self) -> Result<Vec<Hash>, Halt> {
         for count in MISSED_LOOKS {
             let drawn = match self.market.calls.drawn(&self.inner.me, count).await {
                 Ok(drawn) => drawn,
                 Err(error) => {
                     tracing::debug!(%error, "nobody tells which calls were missed");
-                    return Ok(());
+                    return Ok(Vec::new());
                 }
             };
             let mut missed = Vec::new();
@@ -292,13 +295,10 @@ impl Shared {
                 }
             }
             if missed.len() < drawn.len() {
-                for call in missed {
-                    self.take_on(&call, workers).await?;
-                }
-                return Ok(());
+                return Ok(missed);
             }
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Starts a worker, unless the call has one.
