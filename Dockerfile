@@ -49,21 +49,24 @@ COPY p2p/Cargo.toml p2p/
 COPY rpc/Cargo.toml rpc/
 COPY wallet/Cargo.toml wallet/
 COPY infer/Cargo.toml infer/
+COPY agent/Cargo.toml agent/
 COPY miner/Cargo.toml miner/
 COPY gateway/Cargo.toml gateway/
 COPY node/Cargo.toml node/
+COPY cli/Cargo.toml cli/
+COPY testkit/Cargo.toml testkit/
 COPY tests/Cargo.toml tests/
 COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
 # the benchmarks that a manifest names to be there, too.
-RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer miner gateway node; do \
+RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node cli testkit; do \
       mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
       for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
         touch "$crate/benches/$bench.rs" || exit 1; \
       done; \
     done \
- && echo 'fn main() {}' >node/src/main.rs \
- && cargo build --release --locked --package node --bin ombra
+ && echo 'fn main() {}' >cli/src/main.rs \
+ && cargo build --release --locked --package cli --bin ombra
 
 # ---- the program -------------------------------------------------------------------------------
 FROM dependencies AS build
@@ -73,7 +76,7 @@ ARG OMBRA_COMMIT=
 ENV OMBRA_COMMIT=${OMBRA_COMMIT}
 # The empty crates are newer than the sources.
 RUN find . -name '*.rs' -not -path './target/*' -exec touch {} + \
- && cargo build --release --locked --package node --bin ombra \
+ && cargo build --release --locked --package cli --bin ombra \
  && install -D -m 0755 target/release/ombra /out/ombra
 
 # ---- the image ---------------------------------------------------------------------------------

@@ -100,12 +100,12 @@ function notice() {
   box.hidden = !["gone", "polling", "syncing"].includes(what);
   box.dataset.state = what;
   if (what === "gone") {
-    swap(box, h("strong", {}, "The node does not answer."), " What you see is what was known last. This page tries again by itself. ",
+    swap(box, h("strong", {}, "The node does not answer."), " This page shows the last state that it knows, and keeps trying. ",
       h("button", { type: "button", on: { click: retryNow } }, "Try now"));
   } else if (what === "syncing") {
-    swap(box, h("strong", {}, "This node is catching up with its chain."), " What you see may be old, and it takes no transactions yet.");
+    swap(box, h("strong", {}, "This node is catching up with its chain."), " What you see may be out of date, and the node accepts no transactions yet.");
   } else if (what === "polling") {
-    swap(box, "The node gives this page no live connection. The page asks every few seconds.");
+    swap(box, "The node does not give this page a live connection. The page asks it every few seconds.");
   } else {
     swap(box);
   }

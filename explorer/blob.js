@@ -73,7 +73,7 @@ function known(page, record) {
       const found = await blobBytes(id, page.signal);
       const isRight = toHex(await sha256(found)) === record.contentHash;
       swap(verdict, isRight ? h("span", { class: "fine" }, "✓ hash checked") : null);
-      swap(body, isRight ? drawn(found, contentType) : h("p", { class: "wrong" }, "✗ What came does not have the hash of this blob, so it is not shown."));
+      swap(body, isRight ? drawn(found, contentType) : h("p", { class: "wrong" }, "✗ The content does not have the hash of this blob, so it is not shown."));
     } catch (error) {
       if (!page.isLeft) swap(body, problem(error, load));
     }
@@ -81,7 +81,7 @@ function known(page, record) {
   if (totalBytes <= SMALL_MAX) load();
   else if (totalBytes <= LOADED_MAX) swap(body, h("button", { type: "button", on: { click: load } }, `Show ${size(totalBytes)}`));
   else swap(body, empty("It is too large to be shown here."));
-  return [h("p", { class: "by" }, "Blob ", blobLink(id), h("span", { class: "faint" }, line(contentType, 60), `, ${size(totalBytes)}`), verdict, fileLink(id, "Keep as a file")), body];
+  return [h("p", { class: "by" }, "Blob ", blobLink(id), h("span", { class: "faint" }, line(contentType, 60), `, ${size(totalBytes)}`), verdict, fileLink(id, "Save as a file")), body];
 }
 
 /** What the bytes are, they say themselves; what their owner calls them only tells text from bytes. */
@@ -93,7 +93,7 @@ function drawn(bytes, claimed) {
     const pretty = prettyJson(text);
     return pretty === null ? block(text) : block(pretty, { mono: true });
   }
-  if (/^text\/|json|xml|javascript/i.test(claimed)) return [h("p", { class: "faint" }, "Not all of this is text in UTF-8; what is not is shown as �."), block(textOf(bytes, true))];
+  if (/^text\/|json|xml|javascript/i.test(claimed)) return [h("p", { class: "faint" }, "Parts of this are not UTF-8 text; they are shown as �."), block(textOf(bytes, true))];
   return [h("p", { class: "faint" }, bytes.length > RAW_MAX ? `No text. Its first ${RAW_MAX} bytes:` : "No text. Its bytes:"), block(raw(bytes.subarray(0, RAW_MAX)), { mono: true })];
 }
 

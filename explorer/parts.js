@@ -47,10 +47,10 @@ export const empty = (text) => h("p", { class: "empty" }, text);
 export const loading = () => h("p", { class: "empty" }, "Loading …");
 
 const WORDS = {
-  SYNCING: "The node is catching up with its chain. It can answer this when it has.",
+  SYNCING: "The node is catching up with its chain. It can answer this when it has caught up.",
   SHUTTING_DOWN: "The node is shutting down.",
-  HISTORY_UNAVAILABLE: "This node began with a snapshot and does not have what stands before it.",
-  BUSY: "The node has too much to do at the moment.",
+  HISTORY_UNAVAILABLE: "This node started from a snapshot and does not have anything from before it.",
+  BUSY: "The node is too busy at the moment.",
 };
 
 /** What is shown in place of what could not be loaded. */

@@ -34,7 +34,7 @@ function marked(text) {
 
 function mark(character) {
   const number = character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-  return h("span", { class: "mark", title: "a character that cannot be seen" }, `U+${number}`);
+  return h("span", { class: "mark", title: "an invisible character" }, `U+${number}`);
 }
 
 /** One line: a name, a short value. Line breaks are shown as marks too. */

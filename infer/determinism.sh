@@ -161,7 +161,7 @@ arm() {
   done
   [ "$all" ] || return 0
   RUSTC=$compiler CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-    cargo build --quiet --release --locked --package miner --example selftest \
+    cargo build --quiet --release --locked --package agent --example selftest \
     --target "$ARM" --target-dir "$TARGET/determinism"
   agents aarch64 max qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max \
     "$TARGET/determinism/$ARM/release/examples/selftest"

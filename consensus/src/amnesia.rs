@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use types::Address;
 
 use crate::guard::LastSigned;
-use crate::start::LOG_NAME;
+use crate::wal_file::LOG_NAME;
 use crate::{Archive, LedgerFault, StartError, Tip};
 
 /// The head of the engine's log: its version and the height that it is of, both big-endian.

@@ -4,61 +4,56 @@
 //! Answers that take a decision of the ledger are awaited in place, on a blocking thread: the
 //! engine waits for most of them anyway, and order is what makes the loop easy to reason about.
 //! The one answer that may take seconds, when to start the next height, is kept in
-//! [`waiting::Waiting`] while the loop goes on.
+//! [`waiting::HeightStarts`] while the loop goes on.
+//!
+//! The loop only passes messages on: its parts own what they need and know of each other only what they
+//! are given.
 
-use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use malachitebft_app::events::RxEvent;
+use malachitebft_app::types::streaming::StreamMessage;
+use malachitebft_app::types::{PeerId, ProposedValue};
 use malachitebft_app_channel::{AppMsg, NetworkMsg, NetworkRequest};
-use malachitebft_core_types::{HeightParams, Round};
+use malachitebft_core_types::{CommitCertificate, Round};
+use malachitebft_engine::util::streaming::StreamContent;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use types::Address;
+use types::Hash;
 
-use crate::engine::context::{Ctx, Height, Validators};
-use crate::engine::patience::Patience;
+use crate::engine::context::{Ctx, Height};
 use crate::engine::signing::{Signer, Verifier};
-use crate::parts::assembler::{Assembler, Limits};
+use crate::engine::timeouts::HeightTimeouts;
+use crate::parts::Part;
 use crate::presence::Presence;
-use crate::quorums::Quorums;
-use crate::{Counters, Fault, LedgerFault, Ports, Tip};
+use crate::{Counters, Fault, Ports, Tip};
 
 mod audience;
 mod bodies;
-mod decide;
+mod certificates;
+mod chain;
 mod evidence;
+mod follows;
 mod meeting;
+mod messages;
 mod propose;
 mod sync;
 mod timing;
+mod validation;
 mod waiting;
 
 use bodies::Bodies;
-use propose::Outlined;
-use waiting::Waiting;
-
-/// The longest that a validator of a larger set waits for a due block when it starts. Until its
-/// first height starts, the engine keeps messages of others back, so nothing could wake it.
-const START_WAIT_MAX: Duration = Duration::from_secs(3);
+use chain::Chain;
+pub(crate) use follows::Follows;
+use messages::send;
+use propose::Proposer;
+use sync::BlockSync;
+use validation::Validation;
+use waiting::{HeightStarts, Needs, Reply};
 
 /// How long the engine may take until it listens for others.
 const READY_WAIT_MAX: Duration = Duration::from_secs(30);
-
-/// Bodies of one proposer that are put together at a time: an honest one has one for each of its
-/// turns, and others may send it again at the same time.
-const STREAMS_PER_PROPOSER_MAX: usize = 4;
-
-/// Bodies of one proposer that one node sends at a time, and streams of one node without heads.
-const STREAMS_PER_PUBLISHER_MAX: usize = 2;
-
-/// Streams without heads that are kept at a time.
-const EARLY_STREAMS_MAX: usize = 8;
-
-/// Chunks kept of a body whose head has not come yet.
-const EARLY_CHUNKS_MAX: usize = 16;
 
 /// What the loop needs, apart from its channels.
 pub(crate) struct Setup {
@@ -69,7 +64,7 @@ pub(crate) struct Setup {
     /// The loop ends when nobody has heard this node for so long; without it, it does not.
     pub(crate) unheard_max: Option<Duration>,
     pub(crate) verifier: Verifier,
-    pub(crate) timeouts: Patience,
+    pub(crate) timeouts: HeightTimeouts,
     pub(crate) presence: Presence,
     /// Whether bodies are sent to others.
     pub(crate) publishes: bool,
@@ -81,46 +76,18 @@ pub(crate) struct Setup {
     pub(crate) tip: Tip,
 }
 
-/// What a validator follows for without signing.
-#[derive(Clone, Debug)]
-pub(crate) struct Follows {
-    /// Until this height is decided; none if no height has to be.
-    pub(crate) until: Option<u64>,
-    /// And until the node allows it.
-    pub(crate) may_sign: CancellationToken,
-}
-
-impl Follows {
-    /// Whether the validator may sign what comes after a block of this height.
-    pub(crate) fn is_over(&self, height: u64) -> bool {
-        self.may_sign.is_cancelled() && self.until.is_none_or(|until| height >= until)
-    }
-}
-
-/// The loop's state.
+/// The loop's parts.
 pub(crate) struct App {
-    ports: Ports,
-    signer: Option<Signer>,
     follows: Option<Follows>,
     unheard_max: Option<Duration>,
-    verifier: Verifier,
-    timeouts: Patience,
-    presence: Presence,
-    /// What a quorum has voted for in the open height.
-    quorums: Quorums,
-    publishes: bool,
-    network: mpsc::Sender<NetworkMsg<Ctx>>,
+    /// For looking at the engine's peers.
     peers: mpsc::Sender<NetworkRequest>,
     counters: Counters,
-    block_bytes_max: usize,
-    /// The last commit; what comes next is judged against it.
-    tip: Tip,
-    /// The round of the open height that has started last.
-    round: u32,
-    bodies: Bodies,
-    /// The bodies of the last outlines that were sent, oldest first; others may need them whole.
-    outlined: VecDeque<Outlined>,
-    waiting: Option<Waiting>,
+    chain: Chain,
+    proposer: Proposer,
+    validation: Validation,
+    starts: HeightStarts,
+    sync: BlockSync,
 }
 
 /// How the loop ended in order.
@@ -165,32 +132,33 @@ impl App {
             block_bytes_max,
             tip,
         } = setup;
-        let limits = Limits {
-            body_bytes_max: block_bytes_max,
-            per_proposer_max: STREAMS_PER_PROPOSER_MAX,
-            per_publisher_max: STREAMS_PER_PUBLISHER_MAX,
-            early_streams_max: EARLY_STREAMS_MAX,
-            early_chunks_max: EARLY_CHUNKS_MAX,
-        };
+        let Ports { ledger, archive, pace, clock, counters: _ } = ports;
+        let own = signer.as_ref().map(Signer::address);
+        let bodies = Bodies::of_size(block_bytes_max);
+        let will_vote = follows.is_some();
         Self {
-            ports,
-            signer,
             follows,
             unheard_max,
-            quorums: verifier.quorums(),
-            verifier,
-            timeouts,
-            presence,
-            publishes,
-            network,
+            chain: Chain::new(ledger, archive, own, tip),
+            proposer: Proposer::new(signer.clone(), publishes, network, counters.clone()),
+            validation: Validation::new(
+                bodies,
+                verifier.clone(),
+                clock,
+                will_vote,
+                counters.clone(),
+            ),
+            starts: HeightStarts::new(Needs {
+                pace,
+                signer,
+                verifier,
+                timeouts,
+                presence,
+                peers: publishes.then(|| peers.clone()),
+            }),
+            sync: BlockSync { block_bytes_max },
             peers,
             counters,
-            block_bytes_max,
-            tip,
-            round: 0,
-            bodies: Bodies::new(Assembler::new(limits)),
-            outlined: VecDeque::new(),
-            waiting: None,
         }
     }
 
@@ -217,7 +185,7 @@ impl App {
             Err(_elapsed) => return Err(Fault::NotReady.into()),
         }
         loop {
-            if self.follows.as_ref().is_some_and(|it| it.is_over(self.tip.height)) {
+            if self.follows.as_ref().is_some_and(|it| it.is_over(self.chain.tip().height)) {
                 return Ok(End::MaySign);
             }
             tokio::select! {
@@ -227,53 +195,62 @@ impl App {
                     Some(message) => self.handle(message).await?,
                     None => return Err(Ended::EngineGone),
                 },
-                due = waiting::due(self.waiting.as_mut()) => {
+                due = self.starts.due() => {
                     due?;
                     self.start_height();
                 }
-                event = waiting::next_event(events.as_mut()) => self.on_event(event),
+                event = waiting::next_event(events.as_mut()) => {
+                    self.starts.on_event(event, &self.chain);
+                }
                 () = &mut unheard => return Ok(End::Unheard),
                 // Looked at above.
-                () = waiting::allowed(self.follows.as_ref()) => {}
+                () = follows::allowed(self.follows.as_ref()) => {}
             }
         }
     }
 
     async fn handle(&mut self, message: AppMsg<Ctx>) -> Result<(), Fault> {
         match message {
-            AppMsg::ConsensusReady { reply } => self.on_ready(reply).await?,
+            AppMsg::ConsensusReady { reply } => {
+                let height = self.chain.open_height();
+                let kept = self.chain.archive(move |archive| archive.undecided(height)).await?;
+                let unfinished = !kept.is_empty();
+                self.starts.wait(Reply::Ready(reply), unfinished, &self.chain);
+            }
             AppMsg::StartedRound { height, round, reply_value, .. } => {
                 let values = self.on_started_round(height, round).await?;
                 send(reply_value, values);
             }
             AppMsg::GetValue { height, round, reply, .. } => {
-                self.on_get_value(height, round, reply).await?;
+                self.proposer.on_get_value(height, round, reply, &self.chain).await?;
             }
             AppMsg::ReceivedProposalPart { from, published_by, part, reply } => {
                 let value = self.on_part(published_by.unwrap_or(from), part).await?;
                 send(reply, value);
             }
             AppMsg::RestreamProposal { height, value_id, .. } => {
-                self.on_restream(height, value_id).await?;
+                self.proposer.on_restream(height, value_id, &self.chain).await?;
             }
             AppMsg::Decided { certificate, reply, .. } => {
                 self.commit(certificate).await?;
                 send(reply, ());
             }
             AppMsg::Finalized { certificate, evidence, reply, .. } => {
-                self.on_finalized(certificate, &evidence, reply).await?;
+                evidence::report(&evidence, &self.chain, &self.counters).await?;
+                self.commit(certificate).await?;
+                self.starts.wait(Reply::Next(reply), false, &self.chain);
             }
             AppMsg::GetDecidedValues { range, reply } => {
-                let values = self.on_get_decided(range).await?;
+                let values = self.sync.on_get_decided(range, &self.chain).await?;
                 send(reply, values);
             }
             AppMsg::GetHistoryMinHeight { reply } => {
-                let archive = Arc::clone(&self.ports.archive);
-                let earliest = self.blocking(move || archive.earliest()).await?;
+                let earliest = self.chain.archive(|archive| archive.earliest()).await?;
                 send(reply, Height(earliest));
             }
             AppMsg::ProcessSyncedValue { height, round, proposer, value_bytes, reply } => {
-                let outcome = self.on_synced(height, round, proposer, value_bytes).await?;
+                let block = (proposer, value_bytes);
+                let outcome = self.sync.on_synced(height, round, block, &self.chain).await?;
                 send(reply, outcome);
             }
             AppMsg::ExtendVote { reply, .. } => send(reply, None),
@@ -284,46 +261,59 @@ impl App {
         Ok(())
     }
 
-    /// Runs a call of the ledger on a blocking thread.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        call: impl FnOnce() -> Result<T, LedgerFault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        match tokio::task::spawn_blocking(call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(source)) => Err(Fault::Ledger { height: self.open_height(), source }),
-            Err(panic) => Err(Fault::Panic(panic.to_string())),
+    async fn on_started_round(
+        &mut self,
+        height: Height,
+        round: Round,
+    ) -> Result<Vec<ProposedValue<Ctx>>, Fault> {
+        self.validation.start_round(height, round, &self.chain, &self.proposer).await
+    }
+
+    /// Takes a part of a body; answers with its value when it is whole and its height is open, or else
+    /// with that of one that a quorum has voted for although it came at the wrong time.
+    async fn on_part(
+        &mut self,
+        publisher: PeerId,
+        part: StreamMessage<Part>,
+    ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+        let Self { chain, proposer, validation, starts, .. } = self;
+        if let StreamContent::Data(Part::Want(digest)) = part.content {
+            proposer.on_want(&Hash::new(digest)).await;
+            return validation.judge_agreed(chain, proposer).await;
         }
+        let (is_announced, body) = validation.take_part(publisher, part, chain);
+        if is_announced {
+            starts.wake(chain);
+        }
+        if let Some(body) = body
+            && let Some(value) = validation.on_body(publisher, body, chain, proposer).await?
+        {
+            return Ok(Some(value));
+        }
+        validation.judge_agreed(chain, proposer).await
     }
 
-    /// The height that is being decided, or will be next.
-    const fn open_height(&self) -> u64 {
-        self.tip.height.saturating_add(1)
+    /// Makes a decided block final, unless it is already.
+    async fn commit(&mut self, certificate: CommitCertificate<Ctx>) -> Result<(), Fault> {
+        let certificate = certificates::from_engine(&certificate);
+        let height = certificate.height;
+        let tip = self.chain.tip();
+        if height <= tip.height {
+            return Ok(());
+        }
+        self.starts.decided(&tip.validators, height, certificate.round);
+        self.chain.commit(certificate).await?;
+        self.validation.prune(height);
+        self.counters.commits.inc();
+        Ok(())
     }
 
-    /// Our address, if we may vote on the open height.
-    fn own_turn_address(&self) -> Option<Address> {
-        let address = self.signer.as_ref()?.address();
-        self.tip.validators.by_address(&address).map(|validator| validator.address)
+    /// Starts the open height, if the engine waits for that.
+    fn start_height(&mut self) {
+        let Some(reply) = self.starts.take() else { return };
+        self.validation.open(self.chain.open_height(), &self.chain.tip().validators);
+        self.starts.start(reply, &self.chain);
     }
-
-    fn height_params(&self) -> (Height, HeightParams<Ctx>) {
-        let (set, height) = (&self.tip.validators, self.open_height());
-        let timeouts = self.timeouts.without(self.presence.lost_rounds(set, height));
-        (Height(height), HeightParams::new(Validators::from(set), timeouts, None))
-    }
-}
-
-/// Answers the engine. It is gone only while it stops, and then nobody needs the answer.
-fn send<T>(reply: tokio::sync::oneshot::Sender<T>, answer: T) {
-    if reply.send(answer).is_err() {
-        tracing::debug!("the engine no longer waits for an answer");
-    }
-}
-
-/// A round as the ledger counts it. Rounds of messages are always defined.
-fn number(round: Round) -> u32 {
-    round.as_u32().unwrap_or(0)
 }
 
 #[cfg(test)]

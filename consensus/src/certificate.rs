@@ -74,7 +74,7 @@ pub enum CertificateError {
         address: Address,
     },
     /// Two thirds or less signed.
-    #[error("validators with power {signed} of {total} signed, more than two thirds must")]
+    #[error("validators with power {signed} of {total} signed, but more than two thirds must sign")]
     Quorum {
         /// Power of the signers.
         signed: u64,

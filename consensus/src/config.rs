@@ -76,11 +76,3 @@ pub struct Identity {
     /// The key that signs votes; nothing for a node that only follows.
     pub validator: Option<Keypair>,
 }
-
-/// Checks that an address of [`Network::Peers`] can be read.
-///
-/// # Errors
-/// [`crate::StartError::Multiaddr`].
-pub fn check_address(text: &str) -> Result<(), crate::StartError> {
-    crate::engine::settings::multiaddr(text).map(drop)
-}

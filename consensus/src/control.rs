@@ -76,7 +76,7 @@ impl Control {
 
     fn requests(&self) -> Result<mpsc::Sender<NetworkRequest>, PeerError> {
         let requests = self.requests.lock().clone();
-        requests.ok_or_else(|| network_error("the engine is not there"))
+        requests.ok_or_else(|| network_error("the engine is not running"))
     }
 
     /// This node's libp2p peer id, for others' peer lists.
@@ -117,7 +117,7 @@ impl Control {
         {
             let mut named = self.named.lock();
             if named.contains(&address) {
-                return Err(network_error(format!("{address} is a peer to stay with already")));
+                return Err(network_error(format!("{address} is already a permanent peer")));
             }
             named.push(address.clone());
         }
@@ -160,7 +160,7 @@ impl Control {
         };
         let mut named = self.named.lock();
         let at = named.iter().position(is_it);
-        let at = at.ok_or_else(|| network_error(format!("{whom} is not a peer to stay with")))?;
+        let at = at.ok_or_else(|| network_error(format!("{whom} is not a permanent peer")))?;
         Ok(named.remove(at))
     }
 }

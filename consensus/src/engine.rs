@@ -2,12 +2,14 @@
 //!
 //! * [`context`]: heights, votes, proposals, validators as the engine wants them.
 //! * [`codec`]: how they travel and how the engine's log keeps them (borsh).
-//! * [`signing`]: the scheme over this project's keys, the guarded signer, the verifier.
+//! * [`scheme`]: the signature scheme over this project's keys.
+//! * [`signing`]: the guarded signer, the verifier.
 //! * [`settings`]: the engine's configuration made of ours.
-//! * [`patience`]: how long it waits in a round.
+//! * [`timeouts`]: how long it waits in a round.
 
 pub(crate) mod codec;
 pub(crate) mod context;
-pub(crate) mod patience;
+pub(crate) mod scheme;
 pub(crate) mod settings;
 pub(crate) mod signing;
+pub(crate) mod timeouts;

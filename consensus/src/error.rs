@@ -73,7 +73,7 @@ pub enum Fault {
     #[error("the consensus engine stopped")]
     Engine,
     /// The engine did not come up in time: most likely it cannot listen on its address.
-    #[error("the consensus engine does not listen; is its address free?")]
+    #[error("the consensus engine cannot listen; is its address in use?")]
     NotReady,
     /// Consensus did not start again, with its signer or with a new network.
     #[error("consensus did not start again: {0}")]
@@ -113,7 +113,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// A log that is not of the height that this validator has signed cannot be moved away.
-    #[error("cannot set the log in {path} aside: {source}")]
+    #[error("cannot move the log in {path} aside: {source}")]
     Aside {
         /// The directory of the log.
         path: PathBuf,
@@ -121,7 +121,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// Another engine holds the log.
-    #[error("{path} is in use: another process holds it, or a slow disk")]
+    #[error("{path} is in use by another process, or the disk is slow to release it")]
     InUse {
         /// The file.
         path: PathBuf,
@@ -132,9 +132,9 @@ pub enum StartError {
     /// This validator decides alone, has signed a height that is not decided, and has lost what it knew
     /// of it. Nobody else can decide that height.
     #[error(
-        "this validator decides alone, has signed height {signed}, and its log of that height is lost, \
-         so it would wait for ever: the chain ends with block {tip} {hash}; \
-         docs/operations.md section 8.6 says how it goes on from there"
+        "this validator decides alone and has signed height {signed}, but its log of that height \
+         is lost, so it would wait forever: the chain ends with block {tip} {hash}; \
+         docs/operations.md section 8.6 says how to continue from there"
     )]
     Amnesia {
         /// The height that was signed.

@@ -57,8 +57,8 @@ pub(crate) enum Kind {
 pub enum GuardError {
     /// A later height or round was signed already.
     #[error(
-        "height {height} round {round} is to be signed, but height {last_height} round \
-         {last_round} was signed already"
+        "asked to sign height {height} round {round}, but height {last_height} round {last_round} \
+         was signed already"
     )]
     Older {
         /// What was asked for.

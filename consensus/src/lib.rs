@@ -42,7 +42,6 @@
 
 mod amnesia;
 mod app;
-mod aside;
 mod certificate;
 mod config;
 mod control;
@@ -50,27 +49,32 @@ mod engine;
 mod error;
 mod guard;
 mod metrics;
+mod node_side;
 mod parts;
 mod ports;
 mod presence;
 mod punctuality;
 mod quorums;
-mod room;
 mod start;
 mod validators;
+mod wal_archive;
+mod wal_file;
+mod wal_space;
 
 pub use amnesia::remembers;
-pub use aside::{archive_last_signed, archive_log};
 pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
-pub use config::{Config, Identity, Network, Timeouts, check_address};
+pub use config::{Config, Identity, Network, Timeouts};
 pub use control::{Control, Peer, PeerError};
+pub use engine::settings::check_address;
 pub use error::{Fault, LedgerFault, StartError};
 pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, Missed, engine_metrics};
+pub use node_side::Ports;
 pub use ports::{
     Archive, Candidate, Clock, Decided, Direction, Encoded, Equivocation, Ledger, Origin, Pace,
     Proposed, Seen, SignedChoice, SignedKind, Tip, Undecided, Verdict,
 };
 pub use punctuality::{Fit, Punctuality};
-pub use start::{Handle, Ports, peer_id, start, start_following};
+pub use start::{Handle, peer_id, start, start_following};
 pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};
+pub use wal_archive::{archive_last_signed, archive_log};

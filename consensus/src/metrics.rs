@@ -48,10 +48,10 @@ pub struct Counters {
     pub untimely_proposals: Family<Missed, Counter>,
     /// Whether the blocks of others fit this machine's clock.
     pub punctuality: Punctuality,
-    /// Bodies of proposals, or outlines of them, that arrived with all their parts.
+    /// Bodies of proposals, or compact blocks of them, that arrived with all their parts.
     pub bodies: Counter,
-    /// Outlines of which this node could not make the body, so that it asked for that.
-    pub incomplete_outlines: Counter,
+    /// Compact blocks of which this node could not make the body, so that it asked for that.
+    pub incomplete_compact_blocks: Counter,
     /// Bodies of own proposals that were sent whole because another node asked.
     pub bodies_resent: Counter,
     /// Pairs of contradicting messages of other validators that were seen.
@@ -74,7 +74,7 @@ impl Counters {
             untimely_proposals,
             punctuality: _,
             bodies,
-            incomplete_outlines,
+            incomplete_compact_blocks,
             bodies_resent,
             equivocations,
             network_restarts,
@@ -91,11 +91,11 @@ impl Counters {
             // There from the beginning, so that it can be watched.
             drop(untimely_proposals.get_or_create(&Missed { direction }));
         }
-        let help = "Proposals of others whose timestamps did not fit the moment they came";
+        let help = "Proposals of others whose timestamps did not fit their time of arrival";
         registry.register("proposals_untimely", help, untimely_proposals);
-        registry.register("bodies", "Bodies or outlines of proposals received", bodies);
-        let help = "Outlines of proposals that named transactions unknown here";
-        registry.register("outlines_incomplete", help, incomplete_outlines);
+        registry.register("bodies", "Bodies or compact blocks of proposals received", bodies);
+        let help = "Compact blocks of proposals that named transactions unknown here";
+        registry.register("outlines_incomplete", help, incomplete_compact_blocks);
         let help = "Own proposals sent whole because another node asked";
         registry.register("bodies_resent", help, bodies_resent);
         registry.register("equivocations", "Contradicting messages of others", equivocations);

@@ -5,19 +5,17 @@
 //! knows before it keeps a byte whether the body is wanted, from whom, and how large it is; and
 //! nobody can pass other bytes off as the proposer's.
 //!
-//! A proposer sends first only an outline of its block, which names the transactions that others
+//! A proposer sends first only a compact block of its block, which names the transactions that others
 //! have in their pools (as compact blocks do, Bitcoin's BIP 152). The head is the same, with the
-//! size and digest of the whole body; who cannot make the body of the outline says so by
+//! size and digest of the whole body; who cannot make the body of the compact block says so by
 //! [`Part::Want`], and then its proposer sends it whole.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use malachitebft_app::types::streaming::{StreamId, StreamMessage};
-use malachitebft_core_types::ProposalPart;
 use malachitebft_engine::util::streaming::StreamContent;
 use types::{Address, Hash, Signature};
 
-use crate::engine::context::Ctx;
 use types::sign_bytes::BodyFields;
 
 pub(crate) mod assembler;
@@ -32,7 +30,7 @@ pub(crate) enum Part {
     Head(Head),
     /// Bytes; numbers 1 and up.
     Chunk(Vec<u8>),
-    /// Asks the proposer of an outline for the whole body of this digest; number 0 of a stream of
+    /// Asks the proposer of a compact block for the whole body of this digest; number 0 of a stream of
     /// its own.
     Want([u8; 32]),
 }
@@ -42,8 +40,8 @@ pub(crate) enum Part {
 pub(crate) enum Form {
     /// All its bytes.
     Whole,
-    /// An outline of so many bytes.
-    Outline(u32),
+    /// A compact block of so many bytes.
+    CompactBlock(u32),
 }
 
 /// The announcement of a body.
@@ -55,9 +53,9 @@ pub(crate) struct Head {
     value: [u8; 32],
     size: u32,
     digest: [u8; 32],
-    /// Bytes of the outline that follows; 0 if the body follows. Not sealed: what is made of an
-    /// outline has to have the digest.
-    outline: u32,
+    /// Bytes of the compact block that follows; 0 if the body follows. Not sealed: what is made of an
+    /// compact block has to have the digest.
+    compact_block: u32,
     seal: [u8; 64],
 }
 
@@ -71,9 +69,9 @@ impl Head {
             value: *value.as_bytes(),
             size,
             digest: *digest.as_bytes(),
-            outline: match form {
+            compact_block: match form {
                 Form::Whole => 0,
-                Form::Outline(bytes) => bytes,
+                Form::CompactBlock(bytes) => bytes,
             },
             seal: *seal.as_bytes(),
         }
@@ -97,9 +95,9 @@ impl Head {
 
     /// What follows.
     pub(crate) const fn form(&self) -> Form {
-        match self.outline {
+        match self.compact_block {
             0 => Form::Whole,
-            bytes => Form::Outline(bytes),
+            bytes => Form::CompactBlock(bytes),
         }
     }
 
@@ -107,20 +105,16 @@ impl Head {
     fn length(&self) -> usize {
         let bytes = match self.form() {
             Form::Whole => self.size,
-            Form::Outline(bytes) => bytes,
+            Form::CompactBlock(bytes) => bytes,
         };
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 }
 
-impl ProposalPart<Ctx> for Part {
-    fn is_first(&self) -> bool {
+impl Part {
+    /// Whether it begins a stream.
+    pub(crate) const fn is_first(&self) -> bool {
         matches!(self, Self::Head(_) | Self::Want(_))
-    }
-
-    /// Unknown from one part alone; the head says how many follow.
-    fn is_last(&self) -> bool {
-        false
     }
 }
 
@@ -159,7 +153,7 @@ pub(crate) fn want(digest: &Hash) -> StreamMessage<Part> {
 pub(crate) fn body_stream(digest: &Hash, form: Form, round: u32) -> StreamId {
     let form = match form {
         Form::Whole => b'w',
-        Form::Outline(_) => b'o',
+        Form::CompactBlock(_) => b'o',
     };
     stream_id(digest, form, round)
 }

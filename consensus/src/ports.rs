@@ -76,9 +76,9 @@ pub struct Proposed {
 pub enum Encoded {
     /// The encoded block.
     Whole(Bytes),
-    /// [`Archive::outline`], and what the whole block is according to its proposer's seal.
-    Outline {
-        /// The outline.
+    /// [`Archive::compact_block`], and what the whole block is according to its proposer's seal.
+    CompactBlock {
+        /// The compact block.
         bytes: Bytes,
         /// Bytes of the encoded block.
         size: usize,
@@ -159,13 +159,13 @@ pub enum Verdict {
         /// By how much, for the log.
         reason: String,
     },
-    /// It is not an encoded block, or not an outline of one. The latter is not its proposer's fault:
-    /// nothing seals an outline.
+    /// It is not an encoded block, or not a compact block of one. The latter is not its proposer's fault:
+    /// nothing seals a compact block.
     Undecodable {
         /// What was wrong, for the log.
         reason: String,
     },
-    /// The whole block cannot be made of the outline here: something of it is not known, or known
+    /// The whole block cannot be made of the compact block here: something of it is not known, or known
     /// with other bytes. It is nobody's fault; the whole block is needed.
     Incomplete {
         /// How many of its transactions are not known; 0 if all are and the bytes differ.
@@ -250,7 +250,7 @@ pub trait Archive: Send + Sync {
     ///
     /// # Errors
     /// [`LedgerFault`] for trouble of our own; the node stops.
-    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
+    fn compact_block(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
 
     /// The lowest height that [`Ledger::decided`] can serve; 1 when nothing was pruned.
     ///

@@ -23,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::amnesia::{self, Withheld};
 use crate::app::{App, End, Ended, Follows, Setup};
-use crate::aside;
 use crate::control::Control;
 use crate::engine::codec::Borsh;
 use crate::engine::context::Ctx;
@@ -31,22 +30,14 @@ use crate::engine::settings::{self, Settings};
 use crate::engine::signing::{Signer, Verifier};
 use crate::guard::Guard;
 use crate::presence::Presence;
-use crate::room;
-use crate::{
-    Archive, Clock, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError, Tip,
-};
-
-/// Name of the log of an engine that signs, in its directory.
-pub(crate) const LOG_NAME: &str = "consensus.wal";
-
-/// Name of the log of an engine that only follows. At each height the engine throws away what is in it
-/// and writes that height into its head. In [`LOG_NAME`] such a head would say that the validator
-/// remembers the height.
-const FOLLOW_LOG_NAME: &str = "consensus.follow.wal";
+use crate::wal_archive;
+use crate::wal_file::{FOLLOW_LOG_NAME, LOG_NAME};
+use crate::wal_space;
+use crate::{Config, Counters, Fault, Identity, Network, Ports, StartError, Tip};
 
 /// What is said when a validator that followed begins to sign.
 const SIGNS_AGAIN: &str = "what this key has signed is decided: from now on the node signs again";
-const SIGNS_NOW: &str = "from now on the node signs: nothing is missing any more";
+const SIGNS_NOW: &str = "nothing is missing any more: the node signs from now on";
 
 /// What is said when a validator's network is started again.
 const UNHEARD: &str = "a node that matters is connected and does not hear this validator: it may not have \
@@ -82,27 +73,6 @@ const OWN_LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long others may take to see that a connection was closed, before the same node connects again.
 const FAREWELL: Duration = Duration::from_millis(500);
-
-/// The node's side of consensus.
-#[derive(Clone)]
-pub struct Ports {
-    /// The chain.
-    pub ledger: Arc<dyn Ledger>,
-    /// Kept undecided blocks, and how far back history reaches.
-    pub archive: Arc<dyn Archive>,
-    /// When blocks are due.
-    pub pace: Arc<dyn Pace>,
-    /// What time it is.
-    pub clock: Arc<dyn Clock>,
-    /// Where it is counted what happens.
-    pub counters: Counters,
-}
-
-impl std::fmt::Debug for Ports {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ports").finish_non_exhaustive()
-    }
-}
 
 /// Running consensus. Dropping it stops consensus, without waiting for that.
 #[derive(Debug)]
@@ -201,8 +171,8 @@ fn tell_of_following(height: u64, tip: &Tip, signer: Option<&Signer>) {
     if signer.is_some_and(|signer| !tip.validators.is_quorum_without(&signer.address())) {
         tracing::warn!(
             height,
-            "the other validators are no quorum without this one: if no node has that block, the \
-             chain has stopped, and docs/operations.md section 8.6 says how to start it again"
+            "the other validators are not a quorum without this one: if no node has that block, \
+             the chain has stopped, and docs/operations.md section 8.6 says how to start it again"
         );
     }
 }
@@ -234,11 +204,11 @@ impl Base {
         let path = self.config.directory.clone();
         let kept = tokio::task::spawn_blocking({
             let path = path.clone();
-            move || aside::archive_log(&path)
+            move || wal_archive::archive_log(&path)
         });
         let kept = kept.await.map_err(|panic| StartError::Engine(panic.to_string()))?;
         if let Some(kept) = kept.map_err(|source| StartError::Aside { path, source })? {
-            tracing::info!(path = %kept.display(), "the log of another height is set aside");
+            tracing::info!(path = %kept.display(), "moved the log of another height aside");
         }
         Ok(())
     }
@@ -417,7 +387,7 @@ impl Runner {
             Err(Ended::EngineGone) => Err(self.engine_fault().await),
         };
         if let Err(fault) = &outcome {
-            tracing::error!(%fault, "consensus stops");
+            tracing::error!(%fault, "consensus is stopping");
         }
         self.stop_engine(messages).await;
         outcome
@@ -430,7 +400,7 @@ impl Runner {
         }
         // Before anything that stops makes room.
         let log = self.log.clone();
-        let lack = tokio::task::spawn_blocking(move || room::lack_of_room(&log)).await;
+        let lack = tokio::task::spawn_blocking(move || wal_space::lack_of_room(&log)).await;
         // After a failure that a restart can heal, the engine ends; after one that makes its log
         // untrustworthy, it stops its actors and stays, on purpose.
         match tokio::time::timeout(STOP_WAIT_MAX, &mut self.engine.handle).await {
@@ -455,7 +425,7 @@ impl Runner {
             task.abort();
         }
         if !is_free_within(&log, STOP_WAIT_MAX).await {
-            tracing::warn!("the consensus engine did not let go of its log in time");
+            tracing::warn!("the consensus engine did not release its log in time");
         }
     }
 }

@@ -155,7 +155,7 @@ export class Client {
     const differs = (name) => expected[name] !== undefined && expected[name] !== got[name];
     if (differs("chainId") || differs("genesisHash")) {
       const text = (one) => `${one.chainId ?? "any"}, genesis ${one.genesisHash ?? "any"}`;
-      const message = `nothing was signed: expected chain ${text(expected)}; the node is of chain ${text(got)}`;
+      const message = `nothing was signed: expected chain ${text(expected)}; the node is on chain ${text(got)}`;
       throw new OmbraError(message, "OTHER_CHAIN", { expected, got });
     }
     this.#chain ??= got;

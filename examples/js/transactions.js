@@ -343,55 +343,55 @@ export async function completeAndSign(key, type, fields, envelope) {
  */
 const builder = (type) => (key, fields, envelope) => completeAndSign(key, type, fields, envelope);
 
-/** One public turn of a conversation. */
+/** Adds a public turn to a conversation. */
 export const chatTurn = builder("CHAT_TURN");
-/** Asks for an agent run; `agentRunId` is computed, and `conversationId` from `seed` if missing. */
+/** Requests an agent run; computes `agentRunId`, and a missing `conversationId` from `seed`. */
 export const agentRequest = builder("AGENT_REQUEST");
-/** Takes a pending run; `minerAddress` is the sender. */
+/** Claims a pending run; `minerAddress` is the sender. */
 export const agentClaim = builder("AGENT_CLAIM");
 /** Reports one iteration of a miner's model. */
 export const agentStep = builder("AGENT_STEP");
-/** Ends a run; {@link computeSettlement} gives the amounts. */
+/** Ends a run; {@link computeSettlement} computes the amounts. */
 export const agentFinish = builder("AGENT_FINISH");
-/** Takes back a run that nobody has claimed. */
+/** Cancels a run that no miner has claimed. */
 export const agentCancel = builder("AGENT_CANCEL");
-/** Moves money; a missing `fee` is nothing. */
+/** Transfers an amount to a receiver; a missing `fee` is 0. */
 export const transfer = builder("TRANSFER");
-/** Writes the sender's entry in the miner directory. */
+/** Creates or replaces the sender's entry in the miner directory. */
 export const minerRegister = builder("MINER_REGISTER");
-/** Announces a blob; `totalChunks` is computed. */
+/** Announces a new blob; computes `totalChunks`. */
 export const blobInit = builder("SOCIAL_BLOB_INIT");
-/** One piece of a blob. */
+/** Stores one chunk of a blob. */
 export const blobChunk = builder("SOCIAL_BLOB_CHUNK");
-/** Closes a blob, which may then be referenced. */
+/** Finalizes a blob, so that other transactions can reference it. */
 export const blobFinalize = builder("SOCIAL_BLOB_FINALIZE");
-/** A validator's vote for a change of the set; a missing `expiresAt` is a week ahead. */
+/** Casts a validator's vote for a change to the set; a missing `expiresAt` is a week ahead. */
 export const validatorVote = builder("VALIDATOR_VOTE");
-/** A validator's vote for the height of a fork. */
+/** Casts a validator's vote for the height of a fork. */
 export const forkVote = builder("FORK_VOTE");
-/** Puts money at stake as a miner. */
+/** Moves money from the sender's balance to its bond. */
 export const minerBond = builder("MINER_BOND");
-/** Takes money out of the bond; it is paid later. */
+/** Withdraws money from the sender's bond; the chain pays it out later. */
 export const minerUnbond = builder("MINER_UNBOND");
-/** Offers to work for an executor at these prices or more; `capacity` 0 takes the offer back. */
+/** Makes an offer for an executor at these prices or more; `capacity` 0 withdraws the offer. */
 export const minerOffer = builder("MINER_OFFER");
-/** Asks a committee of miners for an agent's answer; `callId` is computed, and `chainId` has to be given. */
+/** Requests an agent's answer from a committee of miners; computes `callId`. Give `chainId`. */
 export const agentCall = builder("AGENT_CALL");
-/** Commits a member of a call to its answer; {@link computeCommitment} makes the commitment. */
+/** Commits a member of a call to its answer; {@link computeCommitment} computes the commitment. */
 export const callCommit = builder("CALL_COMMIT");
-/** Shows the answer that a member of a call has committed to. */
+/** Reveals the answer that a member of a call committed to. */
 export const callReveal = builder("CALL_REVEAL");
-/** Doubts the decision of a call. */
+/** Appeals the decision of a call. */
 export const callAppeal = builder("CALL_APPEAL");
-/** Refuses the reward that is held for a run of the sender. */
+/** Refuses the reward that is held for the miner of one of the sender's runs. */
 export const agentRefuse = builder("AGENT_REFUSE");
-/** Proves that a validator signed two different things for the same height and round. */
+/** Proves that a validator signed two different messages for the same height and round. */
 export const evidence = builder("EVIDENCE");
-/** Publishes an agent, or a version of one; `agentId` is computed. `chainId` has to be given. */
+/** Publishes an agent, or a new version of one; computes `agentId`. Give `chainId`. */
 export const agentRegister = builder("AGENT_REGISTER");
-/** Lets an agent of the sender take no more calls. `chainId` has to be given. */
+/** Closes an agent of the sender for calls. Give `chainId`. */
 export const agentRetire = builder("AGENT_RETIRE");
-/** A validator's vote for another value of a parameter. */
+/** Casts a validator's vote for a new value of a parameter. */
 export const paramVote = builder("PARAM_VOTE");
 
 // ---- blobs --------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ export function account(page, [id]) {
 
 const standing = (found) => facts([
   ["Balance", amount(found.balance)],
-  ["Balance with what waits", found.pendingBalance === found.balance ? null : amount(found.pendingBalance)],
+  ["Balance after waiting transactions", found.pendingBalance === found.balance ? null : amount(found.pendingBalance)],
   ["Nonce", count(found.nonce)],
   ["Next nonce", found.pendingNonce === found.nonce ? null : count(found.pendingNonce)],
 ]);
@@ -62,7 +62,7 @@ function stake({ bonded, locked, free, unbonding, rewardsHeld, rewardsRefused })
     ["Bond", isMiner ? amount(bonded) : null],
     ["Locked for runs and calls", isMiner ? amount(locked) : null],
     ["Free", isMiner ? amount(free) : null],
-    ["Taken out, paid then", payments.length === 0 ? null : h("ul", { class: "words" }, payments)],
+    ["Taken out, paid on", payments.length === 0 ? null : h("ul", { class: "words" }, payments)],
     ["Rewards of its runs that were held", rewardsHeld === 0 ? null : `${count(rewardsHeld)}, of which it refused ${count(rewardsRefused)}`],
   ]));
 }
@@ -85,8 +85,8 @@ function marketed({ offers, asked, member }, bare) {
       amount(own.paid), amount(own.penalty), time(one.createdAt)])));
   return [
     offers.length === 0 ? null : card("Offers", table("Offers", ["Executor", ...OFFER_COLUMNS.slice(1, 5)], offers.map((one) => [h("code", { class: "long" }, line(one.executor, 80)), ...offerRow(one).slice(1, 5)]))),
-    seats.length === 0 ? null : card("Calls at which it is a member", table("Calls at which it is a member", WORKED, seats)),
-    asked.length === 0 ? null : card("Calls that it asked for", callTable("Calls that it asked for", asked, "")),
+    seats.length === 0 ? null : card("Calls in which it is a member", table("Calls in which it is a member", WORKED, seats)),
+    asked.length === 0 ? null : card("Calls that it requested", callTable("Calls that it requested", asked, "")),
   ];
 }
 
@@ -113,7 +113,7 @@ function both([asked, mined]) {
     const rows = found.items.map((run) => [runLink(run.agentRunId), status(run.status), line(run.prompt, 60), run[other] ? address(run[other]) : "–", amount(run.maxFee), time(run.submittedAt)]);
     return card(title, table(title, ["Run", "Status", "Asked for", other === "submitter" ? "Asked by" : "Miner", "Budget", "When"], rows));
   };
-  return [list(asked, "Runs that it asked for", "minerAddress"), list(mined, "Runs that it mined", "submitter")];
+  return [list(asked, "Runs that it requested", "minerAddress"), list(mined, "Runs that it mined", "submitter")];
 }
 
 function cells(tx, bare) {

@@ -39,7 +39,7 @@ function fields(context) {
     : "drawn by lot; the answers cannot be compared, so those of more than half are collected, and each is paid, an empty one like an honest one");
   size.input.value = "3";
   const timeout = field("timeout", "Seconds to commit", { type: "number", value: String(TIMEOUT_S), min: 10, max: 600 });
-  const doubt = field("appealable", "Can be appealed", { type: "checkbox", hint: "anybody may doubt the answer for a while; needs three times as many miners and one" });
+  const doubt = field("appealable", "Can be appealed", { type: "checkbox", hint: "for a while, anyone may appeal the answer; needs three times as many miners plus one" });
   const most = field("call-budget", "Held at most, in OMBRA", { inputmode: "decimal", hint: "what is not used comes back; empty: the least for the estimate" });
   const inputs = h("div", { class: "stack" });
   const shown = h("div", { "aria-live": "polite" });
@@ -104,7 +104,7 @@ function parsed(name, text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`${name}: this is no JSON`);
+    throw new Error(`${name}: this is not JSON`);
   }
 }
 
@@ -122,7 +122,7 @@ async function estimate(context, parts) {
   const asked = question(context, parts);
   const found = await call("ombra_estimateCall", [asked], context.page.signal);
   swap(parts.shown, facts([
-    ["Miners at these prices", `${count(found.eligible)}, needed are ${count(found.needed)}`],
+    ["Miners at these prices", `${count(found.eligible)}, ${count(found.needed)} are needed`],
     ["Pays each member", prices(found.prices)],
     ["Each may use", usage(found.limits)],
     ["Costs a member at most", amount(found.budget)],
@@ -136,7 +136,7 @@ async function send(context, parts) {
   const { version: agentVersion, ...rest } = asked;
   const typed = parts.most.input.value.trim();
   const maxFee = typed === "" ? found.maxFee : parseOmbra(typed, "Held at most");
-  if (BigInt(maxFee) < BigInt(found.floor)) throw new Error(`Held at most: the chain asks for ${ombra(found.floor)} OMBRA at least`);
+  if (BigInt(maxFee) < BigInt(found.floor)) throw new Error(`Held at most: the chain requires at least ${ombra(found.floor)} OMBRA`);
   const called = method(context, parts);
   const about = [h("p", {}, "It asks ", h("strong", {}, line(context.found.name, 64)), ": ", h("code", { class: "long" }, line(called.signature, 1000))),
     readable(asked.payload, () => called.decode(asked.payload))];

@@ -94,7 +94,7 @@ export function agent(page, [id, version]) {
       // What somebody has typed stays while the page around it is drawn anew.
       if (drawn !== hash) callForm(page, form, found, methods);
       drawn = hash;
-      return [card(line(found.name, 64), standing(found, hash === found.version.metadataHash)), card("What it can be asked", ...methods.map(described))];
+      return [card(line(found.name, 64), standing(found, hash === found.version.metadataHash)), card("Its methods", ...methods.map(described))];
     },
     pause: 2000,
   });
@@ -134,7 +134,7 @@ function standing(found, isRight) {
       ["Version", [line(version.version, 64), version.version === found.latest ? null : [", the latest is ", link(["agent", found.agentId], line(found.latest, 64))]]],
       ["Calls", found.retired ? [status("retired"), " it takes none until a higher version is registered"] : null],
       ["Tags", found.tags.length === 0 ? null : words(found.tags)],
-      ["Needs of a miner", h("ul", { class: "words" }, version.executors.map((one) => h("li", {}, line(one, 80))))],
+      ["Needs from a miner", h("ul", { class: "words" }, version.executors.map((one) => h("li", {}, line(one, 80))))],
       ["Tools", words(version.tools)],
       ["Answers can be compared", version.deterministic ? "yes, it is deterministic" : "no"],
       ["Royalty for a success", amount(version.royalty)],
@@ -167,4 +167,4 @@ export const offerRow = (one) => [
 ];
 
 const offering = (lists) => lists.map(({ executor, items }) =>
-  card(["Offers for ", line(executor, 80)], table("Offers", OFFER_COLUMNS, items.map(offerRow), { none: "No miner offers for it, so a call would find nobody." })));
+  card(["Offers for ", line(executor, 80)], table("Offers", OFFER_COLUMNS, items.map(offerRow), { none: "No miner has an offer for it, so a call would find nobody." })));

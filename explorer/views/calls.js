@@ -147,7 +147,7 @@ function answered(found, agent) {
   if (!found.answer) return null;
   const { result: hex, resultHash, receiptHash, outcome } = found.answer;
   return card("Answer",
-    outcome === "success" ? (hex === undefined ? plainHash(resultHash, "hash of the result", true) : result(hex, agent)) : h("p", {}, "The agent says no, and would for everybody."),
+    outcome === "success" ? (hex === undefined ? plainHash(resultHash, "hash of the result", true) : result(hex, agent)) : h("p", {}, "The agent fails on these arguments, and would for everyone."),
     facts([
       ["Agree", `${count(found.agreeing)} members${found.bondBehind === undefined ? "" : `, with ${ombra(found.bondBehind)} OMBRA of bond`}`],
       ["Used", usage(found.answer)],
@@ -218,10 +218,10 @@ function money(found) {
     ["To the members", amount(found.wages)],
     ["To the agent's owner", amount(found.royaltyPaid)],
     ["To others", found.conditionalPaid === "0" ? null : amount(found.conditionalPaid)],
-    ["Back to who asked", amount(found.refund)],
+    ["Back to the requester", amount(found.refund)],
     ["To the appellant", found.appeal === undefined ? null : amount(found.appellantPaid)],
-    ["Burned, penalties too", amount(found.burned)],
-    ["Lost by members of their bonds", amount(found.penalties)],
+    ["Burned, penalties included", amount(found.burned)],
+    ["Lost from members' bonds", amount(found.penalties)],
   ])];
 }
 
@@ -251,17 +251,17 @@ async function appealing(page, box, found) {
   if (page.isLeft) return;
   const terms = facts([
     ["Until", time(found.deadlineAt, { full: true })],
-    ["For the work of the second committee", [amount((BigInt(found.budget) + BigInt(found.terms.revealFee)) * BigInt(2 * found.committeeSize + 1)), ", or less if fewer miners are there"]],
+    ["For the work of the second committee", [amount((BigInt(found.budget) + BigInt(found.terms.revealFee)) * BigInt(2 * found.committeeSize + 1)), ", or less if fewer miners are available"]],
     ["Deposit, lost if the answer is upheld", amount(BigInt(found.terms.dissentPenalty) * BigInt(found.agreeing))],
   ]);
   const isMember = found.rounds.some(({ members }) => members?.some(({ address: own }) => own === held.key?.address));
   const about = h("p", {}, "A committee twice as large answers again, and the wrong side loses bond.");
-  if (held.key === null) swap(box, card("Doubt the answer", about, terms, h("p", {}, link(["wallet"], "Open a key in the wallet"), " to appeal.")));
-  else if (isMember) swap(box, card("Doubt the answer", about, empty("Members cannot appeal.")));
+  if (held.key === null) swap(box, card("Appeal the answer", about, terms, h("p", {}, link(["wallet"], "Open a key in the wallet"), " to appeal.")));
+  else if (isMember) swap(box, card("Appeal the answer", about, empty("Members cannot appeal.")));
   else {
     const sent = sentList(page, held.sent, () => {});
     const form = h("form", { class: "stack" }, h("button", { type: "submit" }, "Appeal …"));
     busy(form, () => propose(signing(page, library, sent), "CALL_APPEAL", { callId: found.callId }, ["call", found.callId]));
-    swap(box, card("Doubt the answer", about, terms, form, sent.box));
+    swap(box, card("Appeal the answer", about, terms, form, sent.box));
   }
 }

@@ -35,7 +35,7 @@ export function miners(page) {
   // Who is here twice cannot be told by the name: anybody may take any.
   page.subscribe("transactions", { type: "MINER_REGISTER" }, list.refresh);
   page.onPolled(list.refresh);
-  page.show("Miners", h("p", { class: "faint" }, "Names are what miners call themselves, and nobody checks them. The address tells one from another."), h("section", { class: "card" }, list.box));
+  page.show("Miners", h("p", { class: "faint" }, "Miners choose their own names, and nobody checks them. Tell miners apart by their addresses."), h("section", { class: "card" }, list.box));
 }
 
 export function blob(page, [id]) {

@@ -93,7 +93,7 @@ function asked(page, record) {
     record.promptBlobId === undefined ? null : content(page, "prompt", record.promptBlobId),
     facts([
       ["Method", method === null ? null : line(method)],
-      ["Model wished for", record.modelHint === undefined ? null : line(record.modelHint, 256)],
+      ["Requested model", record.modelHint === undefined ? null : line(record.modelHint, 256)],
       ["Tools allowed", words(record.toolsWhitelist)],
     ]),
   ];
@@ -152,10 +152,10 @@ function timeline(page, record, steps) {
 function step(page, one, took) {
   const calls = one.toolCalls ?? [];
   return event(one.timestamp, `Step ${count(one.stepIndex)}`, [
-    h("p", {}, `${count(one.outputTokens)} tokens, ${duration(Math.max(0, took))} after the one before, in block `, height(one.blockIndex)),
+    h("p", {}, `${count(one.outputTokens)} tokens, ${duration(Math.max(0, took))} after the previous one, in block `, height(one.blockIndex)),
     h("p", {}, "Output ", plainHash(one.outputHash, "hash of the output")),
     one.thoughtBlobId === undefined ? null : folded(page, `step ${one.stepIndex}`, "What it thought", one.thoughtBlobId),
-    one.outputBlobId === undefined ? null : folded(page, `output ${one.stepIndex}`, "What it put out", one.outputBlobId),
+    one.outputBlobId === undefined ? null : folded(page, `output ${one.stepIndex}`, "What it wrote", one.outputBlobId),
     calls.length === 0 ? null : toolCalls(calls),
   ], one.tx);
 }

@@ -68,7 +68,7 @@ export function search(page, [query]) {
         location.replace(route(...found[0][2]));
         return [];
       }
-      if (found.length === 0) return empty("Nothing on this chain is called so. Search takes a height, a hash, an address, a key, the id of a run, agent, call, conversation, blob or miner, or a part of the name of a miner or an agent.");
+      if (found.length === 0) return empty("Nothing on this chain matches. Search takes a height, a hash, an address, a key, the id of a run, agent, call, conversation, blob or miner, or a part of the name of a miner or an agent.");
       return h("ul", { class: "found" }, found.map(([name, label, parts]) => h("li", {}, `${name} `, link(parts, line(label)))));
     },
   });

@@ -23,7 +23,7 @@ export async function propose({ page, library, key, sent, chain, about = null },
 /** The chain that the key was opened for, if the node is still of it. */
 function sameChain(expected, got) {
   if (expected !== null && (expected.chainId !== got.chainId || expected.genesisHash !== got.genesisHash)) {
-    throw new Error(`Nothing was signed: the key was opened for chain ${expected.chainId}, genesis ${expected.genesisHash}; the node is of chain ${got.chainId}, genesis ${got.genesisHash} now. Forget the key, and open it again.`);
+    throw new Error(`Nothing was signed: the key was opened for chain ${expected.chainId}, genesis ${expected.genesisHash}; the node is on chain ${got.chainId}, genesis ${got.genesisHash} now. Forget the key, and open it again.`);
   }
   return expected ?? got;
 }

@@ -17,7 +17,7 @@ export async function wallet(page, [, conversationId]) {
 
 function draw(page, library, conversationId) {
   const again = () => draw(page, library, conversationId);
-  const warning = h("p", { class: "warning" }, h("strong", {}, "For test chains."), " The key is in this page only and is never sent. A page in a browser is no place for a key that is worth something.");
+  const warning = h("p", { class: "warning" }, h("strong", {}, "For test chains."), " The key stays in this page and is never sent. A web page is not the place for a key that is worth something.");
   if (held.key === null) {
     page.show("Wallet", warning, card("Open a key", opening(library, again)));
     return;
@@ -40,7 +40,7 @@ function draw(page, library, conversationId) {
 
 const standing = (found, waiting) => facts([
   ["Balance", amount(found.balance)],
-  ["Balance with what waits", found.pendingBalance === found.balance ? null : amount(found.pendingBalance)],
+  ["Balance after waiting transactions", found.pendingBalance === found.balance ? null : amount(found.pendingBalance)],
   ["Next nonce", count(found.pendingNonce)],
   ["Waiting in the pool", waiting instanceof CallError ? null : count(Object.keys(waiting.pending).length + Object.keys(waiting.queued).length)],
 ]);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use types::block::{Outline, OutlineEntry};
+use types::block::{CompactBlock, CompactBlockEntry};
 use types::{Block, CheckedTx, Header, Params, SizeLimits, UncheckedBlock};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -10,15 +10,15 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(header.payload().as_bytes(), bytes);
     }
     let limits = SizeLimits::from(&Params::default());
-    if let Ok(Outline { header, entries }) = Outline::decode(bytes, &limits) {
-        let is_carried = |entry: &OutlineEntry| matches!(entry, OutlineEntry::Carried(_));
+    if let Ok(CompactBlock { header, entries }) = CompactBlock::decode(bytes, &limits) {
+        let is_carried = |entry: &CompactBlockEntry| matches!(entry, CompactBlockEntry::Carried(_));
         if entries.iter().all(is_carried) {
             let carried = entries.into_iter().filter_map(|entry| match entry {
-                OutlineEntry::Carried(tx) => Some(CheckedTx::trust(*tx)),
-                OutlineEntry::Named(_) => None,
+                CompactBlockEntry::Carried(tx) => Some(CheckedTx::trust(*tx)),
+                CompactBlockEntry::Named(_) => None,
             });
             let block = Block { header, transactions: carried.collect() };
-            assert_eq!(Outline::encode(&block, &[]), bytes);
+            assert_eq!(CompactBlock::encode(&block, &[]), bytes);
         }
     }
     if let Ok(UncheckedBlock { header, transactions }) = UncheckedBlock::decode(bytes, &limits) {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use miner::executor::{Agent, Executed, Local, check_program};
+use agent::executor::{Agent, Executed, Local, check_program};
 use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 

@@ -2,11 +2,13 @@
 
 use miner::chain::ChainError;
 use serde_json::{Map, Value, json};
+use types::ids::compute_call_id;
 use types::{Address, Hash};
 use wallet::Page;
 
 use crate::books::{ChainBooks, ChainRun, ChainTx, OwnBooks};
 use crate::chain::{Node, number};
+use crate::market::{CallState, Closed};
 use crate::store::{Opening, Store};
 
 /// Runs in one page of a list.
@@ -40,6 +42,7 @@ impl Node {
         wallet: &Address,
         opening: Opening,
     ) -> Result<ChainBooks, ChainError> {
+        let chain_id = self.chain_id().await?;
         let mut books =
             ChainBooks { opening_micro: opening.balance_micro, ..ChainBooks::default() };
         let mut cursor: Option<String> = None;
@@ -49,7 +52,7 @@ impl Node {
                 if item["blockIndex"].as_u64().is_some_and(|index| index <= opening.height) {
                     break 'pages;
                 }
-                books.txs.extend(self.transaction(item).await?);
+                books.txs.extend(self.transaction(item, (&chain_id, wallet)).await?);
             }
             match page["nextCursor"].as_str() {
                 Some(next) => cursor = Some(next.to_owned()),
@@ -57,11 +60,16 @@ impl Node {
             }
         }
         books.runs = self.runs(wallet, &books.txs).await?;
+        books.runs.extend(self.calls_of(wallet, &books.txs).await?);
         books.balance_micro = self.balance_micro(wallet).await?;
         Ok(books)
     }
 
-    async fn transaction(&self, item: &Value) -> Result<Option<ChainTx>, ChainError> {
+    async fn transaction(
+        &self,
+        item: &Value,
+        (chain_id, wallet): (&str, &Address),
+    ) -> Result<Option<ChainTx>, ChainError> {
         let Some(hash) = item["hash"].as_str().and_then(|text| text.parse::<Hash>().ok()) else {
             return Ok(None);
         };
@@ -86,11 +94,40 @@ impl Node {
             hash,
             kind,
             is_own,
-            run: item["agentRunId"].as_str().and_then(|text| text.parse().ok()),
+            run: run_of(item).or_else(|| call_of(item, chain_id, wallet)),
             amount_micro: amount.unwrap_or_default(),
             is_to_self: item["direction"] == "self",
             fee_micro,
         }))
+    }
+
+    /// The calls that were asked for by these transactions.
+    async fn calls_of(
+        &self,
+        wallet: &Address,
+        txs: &[ChainTx],
+    ) -> Result<Vec<ChainRun>, ChainError> {
+        let (mut calls, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let page = self.calls(wallet, cursor.as_deref()).await?;
+            for item in page["items"].as_array().into_iter().flatten() {
+                let call: CallState = serde_json::from_value(item.clone())
+                    .map_err(|error| ChainError::Strange(error.to_string()))?;
+                let asks = |tx: &ChainTx| tx.kind == "AGENT_CALL" && tx.run == Some(call.call_id);
+                if txs.iter().any(asks) {
+                    calls.push(ChainRun {
+                        id: call.call_id,
+                        max_fee_micro: call.max_fee.get(),
+                        cost_micro: call.closed().map(Closed::cost_micro),
+                        status: call.status,
+                    });
+                }
+            }
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                return Ok(calls);
+            }
+        }
     }
 
     /// The runs that were asked for by these transactions.
@@ -119,4 +156,15 @@ impl Node {
             }
         }
     }
+}
+
+/// The run that a transaction names.
+fn run_of(item: &Value) -> Option<Hash> {
+    item["agentRunId"].as_str().and_then(|text| text.parse().ok())
+}
+
+/// The call that a transaction of the wallet makes.
+fn call_of(item: &Value, chain_id: &str, wallet: &Address) -> Option<Hash> {
+    let nonce = number(&item["nonce"]).filter(|_| item["type"] == "AGENT_CALL")?;
+    Some(compute_call_id(chain_id, wallet, nonce))
 }

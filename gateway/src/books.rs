@@ -19,7 +19,7 @@ pub struct ChainTx {
     pub kind: String,
     /// Whether the wallet signed it.
     pub is_own: bool,
-    /// The run that it names, if it names one.
+    /// The run that it names, or the call that it makes, if it does.
     pub run: Option<Hash>,
     /// What a transfer moved, micro-OMBRA.
     pub amount_micro: u64,
@@ -29,7 +29,7 @@ pub struct ChainTx {
     pub fee_micro: u64,
 }
 
-/// A run of the wallet, as the chain has it.
+/// A run or a call of the wallet, as the chain has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainRun {
     /// Its id.
@@ -38,7 +38,7 @@ pub struct ChainRun {
     pub status: String,
     /// Its escrow, micro-OMBRA.
     pub max_fee_micro: u64,
-    /// What the miner got and what was burned, once it is settled, micro-OMBRA.
+    /// What miners and the agent's owner got and what was burned, once it is settled, micro-OMBRA.
     pub cost_micro: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ pub struct ChainBooks {
     pub opening_micro: u64,
     /// All of its transactions.
     pub txs: Vec<ChainTx>,
-    /// Its runs.
+    /// Its runs and calls.
     pub runs: Vec<ChainRun>,
 }
 
@@ -109,29 +109,27 @@ pub fn compare(own: &OwnBooks, chain: &ChainBooks) -> Verdict {
     }
 }
 
-/// Each run of the wallet is of one request, which says the same of it.
+/// Each run and each call of the wallet is of one request, which says the same of it.
 fn check_runs(own: &OwnBooks, chain: &ChainBooks, faults: &mut Vec<String>) {
     let mut by_run: BTreeMap<Hash, Vec<&Record>> = BTreeMap::new();
     for record in &own.requests {
-        if let Some(run) = record.run() {
+        if let Some(run) = record.made() {
             by_run.entry(run).or_default().push(record);
         }
     }
     for run in &chain.runs {
         let id = run.id;
         match by_run.remove(&id).as_deref() {
-            None => faults.push(format!("run {id} is on the chain, and no request has it")),
+            None => faults.push(format!("{id} is on the chain, but no request made it")),
             Some([record]) => check_run(record, run, faults),
-            Some(several) => faults.push(format!("run {id} is of {} requests", several.len())),
+            Some(several) => faults.push(format!("{id} was made by {} requests", several.len())),
         }
     }
     for (id, records) in by_run {
         let on_chain = records.iter().filter(|it| it.request_tx().is_some());
         for record in on_chain {
-            faults.push(format!(
-                "request {} has run {id}, which the chain does not have",
-                record.id.0
-            ));
+            faults
+                .push(format!("request {} made {id}, which the chain does not have", record.id.0));
         }
     }
 }
@@ -140,14 +138,14 @@ fn check_run(record: &Record, run: &ChainRun, faults: &mut Vec<String>) {
     let (request, id) = (record.id.0, run.id);
     if record.max_fee_micro != run.max_fee_micro {
         let (own, chain) = (record.max_fee_micro, run.max_fee_micro);
-        faults.push(format!("request {request}: escrow {own} micro, run {id} has {chain} micro"));
+        faults.push(format!("request {request}: escrow {own} micro, {id} has {chain} micro"));
     }
     match (&record.phase, run.cost_micro) {
         (Phase::Settled(bill), Some(cost_micro)) => {
             let own_micro = bill.reward_micro.saturating_add(bill.network_fee_micro);
             if own_micro != cost_micro {
                 faults.push(format!(
-                    "request {request}: cost {own_micro} micro, run {id} cost {cost_micro} micro"
+                    "request {request}: cost {own_micro} micro, {id} cost {cost_micro} micro"
                 ));
             }
         }
@@ -155,7 +153,7 @@ fn check_run(record: &Record, run: &ChainRun, faults: &mut Vec<String>) {
         (Phase::Unpaid { .. } | Phase::Settled(_), cost) => {
             let cost =
                 cost.map_or_else(|| "is not settled".to_owned(), |it| format!("cost {it} micro"));
-            faults.push(format!("request {request} is over, and run {id} {cost}"));
+            faults.push(format!("request {request} is over, and {id} {cost}"));
         }
         // A request whose run has ended is about to learn of it.
         (
@@ -192,7 +190,7 @@ fn check_transactions(own: &OwnBooks, chain: &ChainBooks, faults: &mut Vec<Strin
     for record in &own.requests {
         let asked = record.included.iter().filter(|it| it.purpose == Purpose::Request).count();
         if asked > 1 {
-            faults.push(format!("request {} has asked for {asked} runs", record.id.0));
+            faults.push(format!("request {} is on the chain {asked} times", record.id.0));
         }
     }
 }
@@ -268,7 +266,9 @@ mod tests {
     use super::{ChainBooks, ChainRun, ChainTx, OwnBooks, compare};
     use crate::keys::KeyId;
     use crate::money::Tally;
-    use crate::record::{Bill, Delivery, Included, Phase, Purpose, Record, RequestId, Unpaid};
+    use crate::record::{
+        Bill, Delivery, Included, Phase, Purpose, Record, RequestId, Unpaid, Work,
+    };
 
     fn hash(text: &str) -> Hash {
         Hash::digest(text.as_bytes())
@@ -282,6 +282,7 @@ mod tests {
             name: None,
             created_ms: 0,
             model: "ombra".to_owned(),
+            work: Work::Run,
             max_fee_micro: 1_000,
             reserved_micro: 1_100,
             phase,
@@ -354,7 +355,7 @@ mod tests {
     fn a_run_that_no_request_has_is_a_forgotten_escrow() {
         let found = compare(&OwnBooks::default(), &chain()).faults.join("\n");
         assert!(
-            found.contains("no request has it") && found.contains("not in the store"),
+            found.contains("no request made it") && found.contains("not in the store"),
             "{found}"
         );
     }
@@ -365,16 +366,16 @@ mod tests {
         twice.included.push(Included { hash: hash("tx2"), purpose: Purpose::Request });
         let found = compare(&own(twice), &chain()).faults.join("\n");
         assert!(
-            found.contains("has asked for 2 runs") && found.contains("not on the chain"),
+            found.contains("is on the chain 2 times") && found.contains("not on the chain"),
             "{found}"
         );
         let mut dearer = chain();
         dearer.runs[0].cost_micro = Some(121);
         let found = compare(&own(record(settled())), &dearer).faults.join("\n");
-        assert!(found.contains("cost 120 micro, run") && found.contains("and has 4850"), "{found}");
+        assert!(found.contains("cost 120 micro,") && found.contains("and has 4850"), "{found}");
         let unpaid = Phase::Unpaid { run: Some(hash("run")), why: Unpaid::NoMiner, fees_micro: 30 };
         let found = compare(&own(record(unpaid)), &chain()).faults.join("\n");
-        assert!(found.contains("is over, and run"), "{found}");
+        assert!(found.contains("is over, and "), "{found}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use types::{Address, Hash};
 use wallet::client::records::Run;
 use wallet::{Client, ClientError};
 
+use crate::market::{CallState, Published};
 use crate::question::Prices;
 
 /// The longest answer that is fetched, bytes (docs/agent-methods.md section 8).
@@ -63,6 +64,64 @@ impl Node {
             Err(ClientError::NotFound { .. } | ClientError::Other { .. }) => Ok(false),
             Err(other) => Err(error(&other)),
         }
+    }
+
+    /// A version of an agent, if there is one.
+    pub(crate) async fn published(&self, id: &Hash, version: &str) -> Answer<Option<Published>> {
+        let _place = self.place().await?;
+        match self.client.agent(id, Some(version)).await {
+            Ok(told) => Published::read(*id, &told).map(Some).map_err(ChainError::Strange),
+            Err(ClientError::NotFound { .. } | ClientError::BadParams { .. }) => Ok(None),
+            Err(other) => Err(error(&other)),
+        }
+    }
+
+    /// What a call would cost; the inner error is the node's sentence about what cannot be asked.
+    pub(crate) async fn estimate(&self, call: &Value) -> Answer<Result<Value, String>> {
+        let _place = self.place().await?;
+        match self.client.call::<Value, _>("ombra_estimateCall", [call]).await {
+            Ok(told) => Ok(Ok(told.into_value())),
+            Err(wrong @ (ClientError::NotFound { .. } | ClientError::BadParams { .. })) => {
+                Ok(Err(wrong.to_string()))
+            }
+            Err(other) => Err(error(&other)),
+        }
+    }
+
+    /// A call with this escrow, if there is one.
+    pub(crate) async fn call(&self, id: &Hash, max_fee_micro: u64) -> Answer<Option<CallState>> {
+        let _place = self.place().await?;
+        match self.client.call::<CallState, _>("ombra_getCall", [id]).await {
+            Ok(told) => {
+                let call = told.into_value();
+                if call.call_id != *id || call.max_fee.get() != max_fee_micro {
+                    let (other, fee) = (call.call_id, call.max_fee);
+                    let text = format!("asked for call {id}, told of {other} with escrow {fee}");
+                    return Err(ChainError::Strange(text));
+                }
+                Ok(Some(call))
+            }
+            Err(ClientError::NotFound { .. }) => Ok(None),
+            Err(other) => Err(error(&other)),
+        }
+    }
+
+    /// The chain's name.
+    pub(crate) async fn chain_id(&self) -> Answer<String> {
+        let _place = self.place().await?;
+        let told = self.client.chain_info().await.map_err(|it| error(&it))?;
+        Ok(told.into_value().chain_id)
+    }
+
+    /// A page of the calls of an account, newest first.
+    pub(crate) async fn calls(&self, of: &Address, cursor: Option<&str>) -> Answer<Value> {
+        let mut page = json!({ "limit": 100 });
+        if let Some(cursor) = cursor {
+            page["cursor"] = json!(cursor);
+        }
+        let filter = json!({ "requester": of });
+        let told = self.client.call::<Value, _>("ombra_listCalls", (filter, page));
+        Ok(told.await.map_err(|it| error(&it))?.into_value())
     }
 
     /// What an account has in blocks, micro-OMBRA.

@@ -4,7 +4,7 @@
 //! client ──HTTP──▶ http ──▶ openai    what was asked, in the words of the interface
 //!                   │
 //!                   ├──▶ store       keys, money reserved, requests; written before each effect
-//!                   └──▶ desk ──▶ worker ──▶ outbox ──▶ chain
+//!                   └──▶ service ──▶ worker ──▶ outbox ──▶ chain
 //!                          ▲                              │
 //!                          └────────── answer ◀───────────┘
 //! ```
@@ -15,19 +15,22 @@
 //!
 //! Not here: models, the rules of the ledger, the command line.
 
+mod arguments;
 mod audit;
 pub mod books;
 pub mod chain;
-pub mod desk;
+mod chain_events;
 pub mod http;
 pub mod keys;
-mod lookout;
+pub mod market;
 pub mod mcp;
 pub mod model;
 pub mod money;
 pub mod openai;
+pub mod operate;
 pub mod program;
 pub mod question;
 pub mod record;
+pub mod request_service;
 pub mod settings;
 pub mod store;

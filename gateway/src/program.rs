@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agent::clock::Clock;
 use miner::chain::client::Node as MinersNode;
 use miner::outbox::Halt;
-use miner::ports::Clock;
 use tokio_util::sync::CancellationToken;
 use types::Keypair;
 use wallet::{Chain, ChainMemory, Client, ClientError, WalletError, chain};
 
 use crate::chain::Node;
-use crate::desk::{Desk, Parts};
 use crate::http::Server;
+use crate::market::Pinned;
+use crate::operate::Counters;
+use crate::request_service::{Parts, RequestService};
 use crate::settings::{Settings, SettingsError};
 use crate::store::{OpenError, Opening, Store};
 
@@ -38,6 +40,8 @@ pub struct Setting {
     pub node: Client,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Who counts what happens.
+    pub counters: Arc<dyn Counters>,
     /// Ends the gateway.
     pub stop: CancellationToken,
 }
@@ -68,8 +72,24 @@ pub enum ProgramError {
         /// Why.
         source: std::io::Error,
     },
+    /// The node does not answer with the agent of a tool, or does not have it yet.
+    #[error("tools.{name}: {why}")]
+    Agent {
+        /// Which tool.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// A tool of the settings does not fit its agent.
+    #[error("tools.{name}: {why}")]
+    Tool {
+        /// Which.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// No client for HTTP can be made.
-    #[error("no HTTP client: {0}")]
+    #[error("cannot create the HTTP client: {0}")]
     Http(String),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {source}")]
@@ -81,8 +101,9 @@ pub enum ProgramError {
     },
     /// Prompts are public, and the operator has not said to know it.
     #[error(
-        "everything that is asked through the gateway is public on chain {chain} for ever; say \
-         public_prompts = true in its settings, or --public-prompts, if that is meant"
+        "everything you ask through the gateway stays public on chain {chain} forever; to confirm \
+         that this is what you want, set public_prompts = true in its settings, or give \
+         --public-prompts"
     )]
     Public {
         /// The chain.
@@ -90,8 +111,8 @@ pub enum ProgramError {
     },
     /// The wallet has more than it should.
     #[error(
-        "the wallet has {balance_micro} micro-OMBRA, and balance_micro_max is {most_micro}: move the \
-         rest away, or raise it"
+        "the wallet has {balance_micro} micro-OMBRA, but balance_micro_max is {most_micro}: move \
+         the rest away, or raise it"
     )]
     TooRich {
         /// What it has.
@@ -104,7 +125,7 @@ pub enum ProgramError {
 /// A gateway that is ready to work.
 #[derive(Debug)]
 pub struct Program {
-    desk: Arc<Desk>,
+    service: Arc<RequestService>,
     server: Server,
     chain: Chain,
 }
@@ -116,16 +137,16 @@ impl Program {
     /// What stands in the way.
     pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
         let address = setting.settings.listen;
-        let (desk, chain) = open_desk(setting).await?;
+        let (service, chain) = open_service(setting).await?;
         let listening = |source| ProgramError::Listen { address, source };
         let server = Server::bind(address).await.map_err(listening)?;
-        Ok(Self { desk, server, chain })
+        Ok(Self { service, server, chain })
     }
 
-    /// The desk, at which it can be asked how it is.
+    /// The service, at which it can be asked how it is.
     #[must_use]
-    pub const fn desk(&self) -> &Arc<Desk> {
-        &self.desk
+    pub const fn service(&self) -> &Arc<RequestService> {
+        &self.service
     }
 
     /// The chain.
@@ -147,9 +168,9 @@ impl Program {
     /// # Errors
     /// When the store cannot be used.
     pub async fn run(self) -> Result<(), ProgramError> {
-        let Self { desk, server, chain: _ } = self;
-        let serving = server.serve(Arc::clone(&desk), desk.stop.clone());
-        let (outcome, ()) = tokio::join!(desk.run(), serving);
+        let Self { service, server, chain: _ } = self;
+        let serving = server.serve(Arc::clone(&service), service.stop.clone());
+        let (outcome, ()) = tokio::join!(service.run(), serving);
         match outcome {
             Ok(()) | Err(Halt::Stopped) => Ok(()),
             Err(Halt::Journal(error)) => Err(error.into()),
@@ -157,12 +178,12 @@ impl Program {
     }
 }
 
-/// The desk of a wallet on the chain of its node.
+/// The service of a wallet on the chain of its node.
 ///
 /// # Errors
 /// As for [`Program::open`].
-pub async fn open_desk(setting: Setting) -> Result<(Arc<Desk>, Chain), ProgramError> {
-    let Setting { settings, folder, key, memory, chain_id, node, clock, stop } = setting;
+pub async fn open_service(setting: Setting) -> Result<(Arc<RequestService>, Chain), ProgramError> {
+    let Setting { settings, folder, key, memory, chain_id, node, clock, counters, stop } = setting;
     let told = node.chain_info().await?.into_value();
     let chain = told.chain();
     bind(&chain, memory.as_ref(), chain_id.as_deref())?;
@@ -175,12 +196,39 @@ pub async fn open_desk(setting: Setting) -> Result<(Arc<Desk>, Chain), ProgramEr
         return Err(ProgramError::TooRich { balance_micro, most_micro });
     }
     let store = open_store(&folder, &key, Some(&chain), Arc::clone(&clock))?;
+    let store = store.counted_by(counters);
     store.begin_books(Opening { balance_micro, height: told.height }).await?;
     let miners = MinersNode::new(node.clone());
     let miners = miners.map_err(|error| ProgramError::Http(error.to_string()))?;
     let node = Node::new(node, miners.bound_to(chain.clone()));
-    let parts = Parts { settings, key, store: Arc::new(store), node, clock, stop };
-    Ok((Desk::new(parts), chain))
+    let pinned = pinned(&settings, &node).await?;
+    let (store, chain_id) = (Arc::new(store), chain.chain_id.clone());
+    let parts = Parts { settings, key, store, node, chain_id, pinned, clock, stop };
+    Ok((RequestService::new(parts), chain))
+}
+
+/// The tools of the settings, as the chain has their agents.
+async fn pinned(settings: &Settings, node: &Node) -> Result<Vec<Pinned>, ProgramError> {
+    let mut all = Vec::new();
+    for (name, tool) in &settings.tools {
+        let wrong = |why| ProgramError::Tool { name: name.clone(), why };
+        let missing = |why| ProgramError::Agent { name: name.clone(), why };
+        let (id, version) = tool.agent().map_err(wrong)?;
+        let found = node.published(&id, &version).await;
+        let found = found.map_err(|error| missing(error.to_string()))?;
+        let published =
+            found.ok_or_else(|| missing("the node does not have this agent".to_owned()))?;
+        let pinned = Pinned::new(name, tool, Arc::new(published)).map_err(wrong)?;
+        let (agent, says) = (&pinned.published.agent.metadata.name, pinned.description());
+        tracing::info!(
+            tool = name,
+            agent,
+            says,
+            "an agent is a tool; this is its author's description"
+        );
+        all.push(pinned);
+    }
+    Ok(all)
 }
 
 /// Opens the store in a folder, which is made for its user alone.

@@ -1,7 +1,7 @@
 //! What a request asks of the chain: the envelope of `inferMessages`, its escrow, and what its place in
 //! blocks may cost at most.
 
-use miner::methods::{Refused, Request};
+use agent::methods::{Refused, Request};
 use serde_json::{Map, Value, json};
 use types::params::{BLOB_CHUNK_BYTES, INLINE_TEXT_BYTES_MAX};
 
@@ -117,7 +117,7 @@ fn written(args: &Map<String, Value>, tokens: u64) -> Result<(String, Option<Str
     if envelope.len() > ENVELOPE_BYTES_MAX {
         let got = envelope.len();
         let message = format!(
-            "messages: the request has {got} bytes as miners read it, and they take at most \
+            "messages: the request has {got} bytes as miners read it, but they take at most \
              {ENVELOPE_BYTES_MAX}"
         );
         let fault = Fault::parameter("messages", message);

@@ -16,35 +16,68 @@ use crate::keys::KeyId;
 #[serde(transparent)]
 pub struct RequestId(pub u64);
 
-/// How far a request is.
+/// What a request asks the chain for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// A run, by AGENT_REQUEST: one miner works on it.
+    #[default]
+    Run,
+    /// A call of an agent, by AGENT_CALL: a committee of miners answers it.
+    Call(Called),
+}
+
+impl Work {
+    /// Whether it is a run.
+    #[must_use]
+    pub const fn is_run(&self) -> bool {
+        matches!(self, Self::Run)
+    }
+}
+
+/// Which method of which agent is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Called {
+    /// The agent.
+    pub agent: Hash,
+    /// The version of it.
+    pub version: String,
+    /// The method's canonical signature.
+    pub method: String,
+    /// How many members the committee has.
+    pub committee: u8,
+}
+
+/// How far a request is. The member `run` is the id of what it made: of a run, or of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Its money is kept for it; no AGENT_REQUEST is signed.
+    /// Its money is kept for it; no AGENT_REQUEST or AGENT_CALL is signed.
     Reserved,
-    /// The AGENT_REQUEST is signed, and its fate is not known.
+    /// That transaction is signed, and its fate is not known.
     Signed {
-        /// The run that it makes.
+        /// What it makes.
         run: Hash,
     },
-    /// The chain refused the AGENT_REQUEST.
+    /// The chain refused that transaction.
     Refused {
         /// The code of docs/protocol.md section 9.
         code: String,
     },
-    /// The run is on the chain, and waits for a miner.
+    /// The run is on the chain, and waits for a miner; the call waits for its committee.
     Sent {
         /// The run.
         run: Hash,
         /// Since when, by the clock of the gateway, milliseconds since 1970.
         since_ms: u64,
     },
-    /// A miner works on the run.
+    /// A miner works on the run, or a committee on the call.
     Running {
         /// The run.
         run: Hash,
     },
-    /// The run has ended, and money was paid for it.
+    /// The run or the call has ended, and money was paid for it.
     Settled(Bill),
     /// The request has ended, and no miner was paid.
     Unpaid {
@@ -57,17 +90,17 @@ pub enum Phase {
     },
 }
 
-/// What a run cost.
+/// What a run or a call cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bill {
     /// The run.
     pub run: Hash,
-    /// How the run ended: a status of docs/protocol.md section 5.5.
+    /// How it ended: a status of a run (docs/protocol.md section 5.5) or of a call (section 18).
     pub status: String,
-    /// What the miner got, micro-OMBRA.
+    /// What the miner got; of a call, what its members and the agent's owner got; micro-OMBRA.
     pub reward_micro: u64,
-    /// What the steps burned, micro-OMBRA.
+    /// What the steps burned; of a call, what the reveals burned; micro-OMBRA.
     pub network_fee_micro: u64,
     /// What the gateway's transactions for it burned, micro-OMBRA.
     pub fees_micro: u64,
@@ -111,7 +144,7 @@ pub enum Purpose {
         /// What it burns besides its place, micro-OMBRA.
         burns_micro: u64,
     },
-    /// AGENT_REQUEST.
+    /// AGENT_REQUEST or AGENT_CALL.
     Request,
     /// AGENT_CANCEL.
     Cancel,
@@ -155,7 +188,10 @@ pub struct Record {
     pub created_ms: u64,
     /// The model that it asked.
     pub model: String,
-    /// What the run has in escrow, micro-OMBRA.
+    /// What it asks the chain for.
+    #[serde(default, skip_serializing_if = "Work::is_run")]
+    pub work: Work,
+    /// What the run or the call has in escrow, micro-OMBRA.
     pub max_fee_micro: u64,
     /// What is reserved for it while it has not ended, micro-OMBRA.
     pub reserved_micro: u64,
@@ -174,9 +210,21 @@ impl Record {
         matches!(self.phase, Phase::Settled(_) | Phase::Unpaid { .. })
     }
 
-    /// The run, if there is one.
+    /// The run, if it has made one.
     #[must_use]
     pub const fn run(&self) -> Option<Hash> {
+        if self.work.is_run() { self.made() } else { None }
+    }
+
+    /// The call, if it has made one.
+    #[must_use]
+    pub const fn call(&self) -> Option<Hash> {
+        if self.work.is_run() { None } else { self.made() }
+    }
+
+    /// The run or the call, if it has made one.
+    #[must_use]
+    pub const fn made(&self) -> Option<Hash> {
         match &self.phase {
             Phase::Signed { run }
             | Phase::Sent { run, .. }
@@ -213,10 +261,42 @@ impl Record {
         }
     }
 
-    /// The AGENT_REQUEST, once it is in a block.
+    /// The AGENT_REQUEST or AGENT_CALL, once it is in a block.
     #[must_use]
     pub fn request_tx(&self) -> Option<Hash> {
         let is_request = |it: &&Included| it.purpose == Purpose::Request;
         self.included.iter().find(is_request).map(|it| it.hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What stores of earlier releases have.
+
+    use types::Hash;
+
+    use super::{Delivery, Phase, Record, RequestId, Work};
+    use crate::keys::KeyId;
+
+    #[test]
+    fn a_row_from_before_calls_is_a_run_and_is_written_back_unchanged() {
+        let record = Record {
+            id: RequestId(7),
+            key: KeyId(2),
+            body: Hash::ZERO,
+            name: None,
+            created_ms: 5,
+            model: "ombra".to_owned(),
+            work: Work::Run,
+            max_fee_micro: 30,
+            reserved_micro: 31,
+            phase: Phase::Reserved,
+            included: Vec::new(),
+            delivery: Delivery::Waiting,
+        };
+        let row = serde_json::to_string(&record).unwrap();
+        assert!(!row.contains("work"), "{row}");
+        let read: Record = serde_json::from_str(&row).unwrap();
+        assert_eq!(record, read);
     }
 }

@@ -6,15 +6,28 @@
 //! claim_wait_ms = 20000
 //! [aliases]
 //! "gpt-4o-mini" = "ombra"        # what programs ask for, and the model that answers
+//! [tools.judge_review]           # a method of an agent as a tool of MCP
+//! agent = "agent:ID@VERSION"
+//! method = "judge"
 //! ```
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use miner::operate::MetricsConfig;
 use serde::Deserialize;
+use types::Hash;
+use types::call::COMMITTEE_MAX;
 
+use crate::market::COMMITTEE_DEFAULT;
 use crate::model::Model;
+
+/// The longest name of a tool: what clients of MCP take.
+pub const TOOL_NAME_BYTES_MAX: usize = 64;
+/// The tools that are there without settings.
+pub const BUILT_IN_TOOLS: [&str; 8] =
+    ["ask", "call_agent", "list_agents", "get_agent", "get_run", "get_call", "cancel", "wallet"];
 
 /// The port that the gateway has unless another is named.
 pub const PORT: u16 = 8_788;
@@ -33,6 +46,8 @@ pub struct Settings {
     pub public_prompts: bool,
     /// The most that the wallet may have, micro-OMBRA: what a thief of this machine could get.
     pub balance_micro_max: u64,
+    /// The least that the wallet should have left, micro-OMBRA: with less somebody has to look.
+    pub balance_micro_min: u64,
     /// How long a run waits for a miner, milliseconds; then its escrow is taken back.
     pub claim_wait_ms: u64,
     /// The most iterations of the model for one request; each costs 100 micro.
@@ -44,6 +59,8 @@ pub struct Settings {
     pub output_tokens_default: u64,
     /// The most tokens that a request may name.
     pub output_tokens_max: u64,
+    /// The most that a call of an agent may cost, micro-OMBRA: its price is what miners ask for.
+    pub call_micro_max: u64,
     /// The longest body of a request, bytes.
     pub request_bytes_max: usize,
     /// How long a request that is no stream is waited for, milliseconds; less where the client says so.
@@ -53,8 +70,36 @@ pub struct Settings {
     pub claim_bond_micro: Option<u64>,
     /// The address of an explorer, into which the page links; that of the node if none is named.
     pub explorer: Option<String>,
+    /// Metrics and health over HTTP.
+    pub metrics: MetricsConfig,
     /// Names that programs ask for, and the models that they mean.
     pub aliases: BTreeMap<String, String>,
+    /// Methods of agents that are tools of MCP, by the names of the tools.
+    pub tools: BTreeMap<String, PinnedTool>,
+}
+
+/// A method of an agent as a tool of MCP.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedTool {
+    /// The agent, as models are named: `agent:ID@VERSION`.
+    pub agent: String,
+    /// The method's name, or its canonical signature.
+    pub method: String,
+    /// How many members answer: an odd number up to 15.
+    #[serde(default = "committee_default")]
+    pub committee: u64,
+    /// A call that may cost more micro-OMBRA is not made.
+    #[serde(default)]
+    pub max_cost_micro: Option<u64>,
+    /// SHA-256 of the agent's metadata, as they were when the tool was added; with it a node cannot tell
+    /// others.
+    #[serde(default)]
+    pub metadata: Option<Hash>,
+}
+
+const fn committee_default() -> u64 {
+    COMMITTEE_DEFAULT
 }
 
 impl Default for Settings {
@@ -65,16 +110,20 @@ impl Default for Settings {
             origins: Vec::new(),
             public_prompts: false,
             balance_micro_max: 10_000_000,
+            balance_micro_min: 50_000,
             claim_wait_ms: 20_000,
             steps_max: 8,
             escrow_micro_min: 1_000,
             output_tokens_default: 1_024,
             output_tokens_max: 65_536,
+            call_micro_max: 1_000_000,
             request_bytes_max: 6 * 1024 * 1024,
             answer_wait_ms: 600_000,
             claim_bond_micro: None,
             explorer: None,
+            metrics: MetricsConfig::default(),
             aliases: BTreeMap::new(),
+            tools: BTreeMap::new(),
         }
     }
 }
@@ -144,11 +193,14 @@ impl Settings {
         }
         for (alias, means) in &self.aliases {
             if let Err(why) = Model::parse(means) {
-                faults.push(format!("aliases.{alias:?}: {means:?} is no model: {why}"));
+                faults.push(format!("aliases.{alias:?}: {means:?} is not a model: {why}"));
             }
             if Model::parse(alias).is_ok() {
-                faults.push(format!("aliases.{alias:?}: a model has this name"));
+                faults.push(format!("aliases.{alias:?}: a model already has this name"));
             }
+        }
+        for (name, tool) in &self.tools {
+            faults.extend(tool.faults(name));
         }
         faults
     }
@@ -159,6 +211,45 @@ impl Settings {
     /// Why it means none.
     pub fn model(&self, name: &str) -> Result<Model, String> {
         Model::parse(self.aliases.get(name).map_or(name, String::as_str))
+    }
+}
+
+impl PinnedTool {
+    /// The agent that is meant.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub(crate) fn agent(&self) -> Result<(Hash, String), String> {
+        match Model::parse(&self.agent) {
+            Ok(Model::Agent { id, version }) => Ok((id, version)),
+            Ok(Model::Any | Model::Named(_)) | Err(_) => {
+                Err(format!("expected agent:ID@VERSION, got {:?}", self.agent))
+            }
+        }
+    }
+
+    fn faults(&self, name: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        let is_plain = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+        if name.is_empty() || name.len() > TOOL_NAME_BYTES_MAX || !name.bytes().all(is_plain) {
+            let most = TOOL_NAME_BYTES_MAX;
+            faults.push(format!(
+                "tools.{name:?}: expected 1 to {most} letters, digits, underscores and hyphens"
+            ));
+        }
+        if BUILT_IN_TOOLS.contains(&name) {
+            faults.push(format!("tools.{name:?}: the gateway already has a tool with this name"));
+        }
+        if let Err(why) = self.agent() {
+            faults.push(format!("tools.{name}.agent: {why}"));
+        }
+        let committee = self.committee;
+        if committee > u64::from(COMMITTEE_MAX) || committee.is_multiple_of(2) {
+            faults.push(format!(
+                "tools.{name}.committee: expected an odd number up to {COMMITTEE_MAX}, got {committee}"
+            ));
+        }
+        faults
     }
 }
 
@@ -192,6 +283,22 @@ mod tests {
             ["claim_wait_ms: expected 100", "steps_max", "aliases.\"a\"", "aliases.\"ombra\""];
         assert!(named.iter().all(|it| error.contains(it)), "{error}");
         assert!(matches!(read("listn = 1"), Err(SettingsError::Form { .. })));
+    }
+
+    #[test]
+    fn a_tool_has_a_plain_name_and_an_agent() {
+        let agent = format!("agent:{}@1.0.0", types::Hash::ZERO);
+        let good = format!("[tools.judge-2]\nagent = {agent:?}\nmethod = \"judge\"");
+        let tool = &read(&good).unwrap().tools["judge-2"];
+        assert_eq!((3, types::Hash::ZERO), (tool.committee, tool.agent().unwrap().0));
+        let bad = "[tools.\"a b\"]\nagent = \"judge\"\nmethod = \"x\"\ncommittee = 2\n\
+                   [tools.ask]\nagent = \"ombra\"\nmethod = \"x\"";
+        let error = read(bad).unwrap_err().to_string();
+        for named in
+            ["tools.\"a b\"", "a b.agent", "a b.committee", "already has a tool with this name"]
+        {
+            assert!(error.contains(named), "{named}: {error}");
+        }
     }
 
     #[test]

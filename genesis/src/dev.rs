@@ -1,12 +1,13 @@
 //! The beginning of a chain for one person: one validator, funded accounts, short block intervals.
 
-use state::{FirstAgent, Forks};
+use state::Forks;
 use types::params::Models;
 use types::{Address, Amount, Params, PublicKey};
 
 use crate::fault::Faults;
+use crate::genesis::Genesis;
 use crate::params::{ParamError, set_param};
-use crate::{Genesis, Spec, Validator};
+use crate::spec::{Spec, Validator};
 
 /// The shortest time between blocks of a development chain (docs/protocol.md section 6).
 const MIN_BLOCK_INTERVAL_MS: u64 = 50;
@@ -57,22 +58,5 @@ impl Genesis {
             params: values,
         };
         Ok(Self::new(spec)?)
-    }
-
-    /// The same chain with these agents, which are there from the start.
-    ///
-    /// # Errors
-    /// [`Faults`] for agents of a chain that does not name fork v8, and for one that breaks a rule.
-    pub fn with_agents(self, agents: Vec<FirstAgent>) -> Result<Self, Faults> {
-        let Self { chain, time, validators, accounts, supply: _, agents: _ } = self;
-        Self::new(Spec {
-            chain_id: chain.chain_id,
-            genesis_time: time,
-            validators,
-            accounts: accounts.into_iter().collect(),
-            agents,
-            forks: chain.forks,
-            params: chain.params,
-        })
     }
 }

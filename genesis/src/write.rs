@@ -1,33 +1,41 @@
 //! Writing a genesis: the canonical line that is hashed, and the same for people.
 
-use state::{FirstAgent, Forks};
-use types::Amount;
+use std::collections::BTreeMap;
+
+use state::{Chain, FirstAgent, Forks};
 use types::json::ObjectWriter;
+use types::{Address, Amount};
 
 use crate::params::FIELDS;
-use crate::{Genesis, Validator};
+use crate::spec::Validator;
 
 /// One line of JSON with nothing left out.
-pub(crate) fn canonical(genesis: &Genesis) -> String {
+pub(crate) fn canonical(
+    chain: &Chain,
+    time: u64,
+    validators: &[Validator],
+    accounts: &BTreeMap<Address, Amount>,
+    agents: &[FirstAgent],
+) -> String {
     let mut text = String::with_capacity(1_024);
     let mut object = ObjectWriter::new(&mut text);
-    object.string("chainId", genesis.chain_id());
-    object.integer("genesisTime", genesis.time);
-    object.objects("validators", &genesis.validators, write_validator);
-    let accounts: Vec<_> = genesis.accounts.iter().collect();
+    object.string("chainId", &chain.chain_id);
+    object.integer("genesisTime", time);
+    object.objects("validators", validators, write_validator);
+    let accounts: Vec<_> = accounts.iter().collect();
     object.objects("accounts", &accounts, |(address, balance): &(_, &Amount), object| {
         object.display("address", address);
         object.display("balance", balance);
     });
     // As below, a file without agents has the text that it had before there could be any.
-    if !genesis.agents.is_empty() {
-        object.objects("agents", &genesis.agents, |FirstAgent { owner, metadata }, object| {
+    if !agents.is_empty() {
+        object.objects("agents", agents, |FirstAgent { owner, metadata }, object| {
             object.display("owner", owner);
             object.string("metadata", metadata);
         });
     }
     object.object("forks", |object| {
-        let Forks { v6, validator_vote, v7, v8 } = genesis.chain.forks;
+        let Forks { v6, validator_vote, v7, v8 } = chain.forks;
         object.integer("v6", v6);
         // A file without this fork has the text, and so the hash, that it had before there was one.
         if let Some(height) = validator_vote {
@@ -42,7 +50,7 @@ pub(crate) fn canonical(genesis: &Genesis) -> String {
     });
     object.object("params", |object| {
         for field in &FIELDS {
-            field.write(&genesis.chain, object);
+            field.write(chain, object);
         }
     });
     object.end();

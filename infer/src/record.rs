@@ -3,7 +3,6 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::error::AnswerError;
-use crate::session::Session;
 use crate::tokenizer::Token;
 
 /// Scores that are hashed at a time.
@@ -24,7 +23,7 @@ pub struct Chosen {
 /// Tokens that a model read from the beginning of its context, and what it did then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// [`Session::generate`]: it chose one token after another.
+    /// [`crate::Session::generate`]: it chose one token after another.
     Answer {
         /// What it read.
         prompt: Vec<Token>,
@@ -34,7 +33,7 @@ pub enum Reading {
         /// that it is done, or the next one where there was no room. None where a grammar was complete.
         end: Option<Chosen>,
     },
-    /// [`Session::choose`]: it was asked how likely each of some texts is.
+    /// [`crate::Session::choose`]: it was asked how likely each of some texts is.
     Choice {
         /// What it read, once for all texts.
         prompt: Vec<Token>,
@@ -83,56 +82,39 @@ pub(crate) struct Record {
     is_exhausted: bool,
 }
 
-impl Session {
-    /// Writes down what it reads and chooses from now on; what was written before is dropped. A question
-    /// with which all questions since then would have more than `input_tokens_max` tokens
-    /// ([`Reading::input_tokens`]) is refused before anything of it is read.
-    pub fn record(&mut self, input_tokens_max: u64) {
-        self.record = Some(Record {
-            readings: Vec::new(),
-            input_tokens_left: input_tokens_max,
-            is_exhausted: false,
-        });
+impl Record {
+    /// Nothing yet, for questions of so many tokens at most.
+    pub(crate) const fn new(input_tokens_max: u64) -> Self {
+        Self { readings: Vec::new(), input_tokens_left: input_tokens_max, is_exhausted: false }
     }
 
-    /// Takes what was written since [`Self::record`], and writes nothing more. A question that was
-    /// cancelled or failed is not in it.
-    pub fn recorded(&mut self) -> Vec<Reading> {
-        self.record.take().map(|record| record.readings).unwrap_or_default()
+    /// What was written.
+    pub(crate) fn into_readings(self) -> Vec<Reading> {
+        self.readings
     }
 
-    /// Whether a question was refused since [`Self::record`], because more would have been read than is
-    /// allowed.
-    #[must_use]
-    pub fn is_exhausted(&self) -> bool {
-        self.record.as_ref().is_some_and(|record| record.is_exhausted)
+    /// Whether a question was refused because more would have been read than is allowed.
+    pub(crate) const fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
     /// Counts tokens that are to be read.
     pub(crate) fn spend(&mut self, tokens: usize) -> Result<(), AnswerError> {
-        let Some(record) = &mut self.record else { return Ok(()) };
-        let (tokens, max) = (tokens as u64, record.input_tokens_left);
+        let (tokens, max) = (tokens as u64, self.input_tokens_left);
         match max.checked_sub(tokens) {
             Some(left) => {
-                record.input_tokens_left = left;
+                self.input_tokens_left = left;
                 Ok(())
             }
             None => {
-                record.is_exhausted = true;
+                self.is_exhausted = true;
                 Err(AnswerError::InputTokens { tokens, max })
             }
         }
     }
 
-    /// The digest of scores, if it is wanted.
-    pub(crate) fn digest(&self, scores: &[f32]) -> Option<[u8; 32]> {
-        self.record.as_ref().map(|_| scores_sha256(scores))
-    }
-
-    /// Writes down what was read, if that is wanted.
-    pub(crate) fn write_down(&mut self, reading: impl FnOnce() -> Reading) {
-        if let Some(record) = &mut self.record {
-            record.readings.push(reading());
-        }
+    /// Writes down what was read.
+    pub(crate) fn push(&mut self, reading: Reading) {
+        self.readings.push(reading);
     }
 }

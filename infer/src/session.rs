@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::AnswerError;
 use crate::forward::Forward;
 use crate::model::Model;
-use crate::record::Record;
+use crate::record::{Reading, Record, scores_sha256};
 use crate::threads::Threads;
 use crate::tokenizer::Token;
 
@@ -179,5 +179,44 @@ impl Session {
 
     pub(crate) fn held(&self) -> usize {
         self.held.len()
+    }
+}
+
+impl Session {
+    /// Writes down what it reads and chooses from now on; what was written before is dropped. A question
+    /// with which all questions since then would have more than `input_tokens_max` tokens
+    /// ([`Reading::input_tokens`]) is refused before anything of it is read.
+    pub fn record(&mut self, input_tokens_max: u64) {
+        self.record = Some(Record::new(input_tokens_max));
+    }
+
+    /// Takes what was written since [`Self::record`], and writes nothing more. A question that was
+    /// cancelled or failed is not in it.
+    pub fn recorded(&mut self) -> Vec<Reading> {
+        self.record.take().map(Record::into_readings).unwrap_or_default()
+    }
+
+    /// Whether a question was refused since [`Self::record`], because more would have been read than is
+    /// allowed.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.record.as_ref().is_some_and(Record::is_exhausted)
+    }
+
+    /// Counts tokens that are to be read.
+    pub(crate) fn spend(&mut self, tokens: usize) -> Result<(), AnswerError> {
+        self.record.as_mut().map_or(Ok(()), |record| record.spend(tokens))
+    }
+
+    /// The digest of scores, if it is wanted.
+    pub(crate) fn digest(&self, scores: &[f32]) -> Option<[u8; 32]> {
+        self.record.as_ref().map(|_| scores_sha256(scores))
+    }
+
+    /// Writes down what was read, if that is wanted.
+    pub(crate) fn write_down(&mut self, reading: impl FnOnce() -> Reading) {
+        if let Some(record) = &mut self.record {
+            record.push(reading());
+        }
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use agent::clock::Clock;
 use async_trait::async_trait;
 use futures::future::{try_join, try_join_all};
 use tokio::sync::{Mutex, MutexGuard, OnceCell, Semaphore, SemaphorePermit};
@@ -24,10 +25,9 @@ use types::tx::Transfer;
 use types::{Amount, Body, Hash, Keypair};
 use wallet::{Envelope, Signed};
 
+pub use crate::backoff::{Halt, Pauses, patiently};
 use crate::chain::{ChainError, Fate, Head, Ledger};
 use crate::journal::JournalError;
-pub use crate::patience::{Halt, Pauses, patiently};
-use crate::ports::Clock;
 
 /// One waiting call; the node is asked again after it.
 const WAIT: Duration = Duration::from_secs(30);
@@ -247,7 +247,7 @@ impl Outbox {
             }
             let nothing = Transfer::new(key.address(), Amount::ZERO, Amount::ZERO);
             let filler = self.sign(free, &Body::Transfer(nothing)).await?;
-            tracing::info!(nonce = free, "a gap of nonces is filled");
+            tracing::info!(nonce = free, "filling a gap of nonces");
             rows.fill(&filler).await?;
             let sent = self.send(&filler).await;
             drop(guard);
@@ -326,7 +326,7 @@ impl Outbox {
             Ok(()) => Sent::Taken,
             Err(ChainError::Refused { code, message: _ }) if !passes(&code) => Sent::Refused(code),
             Err(error) => {
-                tracing::warn!(%error, "the same transaction is sent again");
+                tracing::warn!(%error, "sending the same transaction again");
                 Sent::NotYet
             }
         }
@@ -349,7 +349,7 @@ impl Outbox {
                 Ok(Fate::Pending) => (),
                 Ok(Fate::Dropped(_) | Fate::Unknown) => return Ok(None),
                 Err(error) => {
-                    tracing::warn!(%error, "the fate of a transaction is asked for again");
+                    tracing::warn!(%error, "asking again for the outcome of a transaction");
                     return Ok(None);
                 }
             }

@@ -1,8 +1,9 @@
-//! What the engine needs from others: a clock, the course of a conversation, tools, counters.
+//! What the engine needs from others: the course of a conversation, tools, counters.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use agent::messages::{Constraint, Message, Output, ToolCall, ToolSpec};
+use agent::tools::Grant;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -10,13 +11,6 @@ use types::RunStatus;
 
 use crate::chain::{ChainError, RunView};
 use crate::journal::call::Standing;
-use crate::talk::{Constraint, Message, Output, ToolCall, ToolSpec};
-
-/// The time.
-pub trait Clock: Debug + Send + Sync {
-    /// Milliseconds since 1970.
-    fn now_ms(&self) -> u64;
-}
 
 /// What a model is to be asked next.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +53,7 @@ impl Ending {
 /// What follows from a model's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// These tools are to be run, in this order, and their results given to [`Course::results`].
+    /// These tools are to be run, in this order, and their results given to [`AgentSession::results`].
     Tools(Vec<ToolCall>),
     /// The model is to be asked again.
     Again,
@@ -83,17 +77,6 @@ pub struct ToolResult {
     pub tokens: u64,
 }
 
-/// What a run may use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
-    /// Names of tools: the run's `toolsWhitelist`.
-    pub tools: BTreeSet<String>,
-    /// URLs of MCP servers that the run names.
-    pub servers: BTreeSet<String>,
-    /// Whether the answer must be reproducible.
-    pub is_reproducible: bool,
-}
-
 /// Begins conversations.
 pub trait Courses: Debug + Send + Sync {
     /// The conversation that a run asks for; `blob` is the text of its prompt blob, if it has one.
@@ -107,17 +90,17 @@ pub trait Courses: Debug + Send + Sync {
         run: &RunView,
         blob: Option<&str>,
         before: &[ToolSpec],
-    ) -> Result<Box<dyn Course>, String>;
+    ) -> Result<Box<dyn AgentSession>, String>;
 }
 
 /// The course of one conversation. It is a pure function of what it was told: the engine begins it
 /// anew before each question and tells it the same outputs and results.
-pub trait Course: Debug + Send + Sync {
+pub trait AgentSession: Debug + Send + Sync {
     /// What the run may use.
     fn grant(&self) -> Grant;
     /// What to ask the model now.
     fn ask(&self) -> Ask<'_>;
-    /// Takes what the model said. An output with [`crate::talk::End::ToolCalls`] and no calls is one
+    /// Takes what the model said. An output with [`agent::messages::End::ToolCalls`] and no calls is one
     /// whose calls cannot be read; its text is what the model wrote, and the model is to be told.
     fn take(&mut self, output: &Output) -> Move;
     /// Takes the results of the calls of the last [`Move::Tools`], in their order; what follows is

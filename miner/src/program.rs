@@ -6,6 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::backend::breaker::Guarded;
+use agent::backend::config::Interface;
+use agent::backend::ollama::Ollama;
+use agent::backend::openai::OpenAi;
+use agent::backend::{Backend, Embedded, EmbeddedConfig, EmbeddedError, ServedModel, SetupError};
+use agent::clock::Clock;
+use agent::executor::{Containers, Executors};
+use agent::tools::ports::{AgentTools, SystemNames};
+use agent::tools::sandbox::Wrapper;
+use agent::tools::{OpenError, Surroundings, Toolbox};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -13,27 +23,16 @@ use types::{Address, Keypair};
 use wallet::chain::{check_id, check_named};
 use wallet::{Bond, Chain, ChainMemory, Client, WalletError};
 
-use crate::adapters::{
-    Embedded, EmbeddedConfig, EmbeddedError, Hands, RunAgents, ServedModel, Understanding,
-};
-use crate::backend::breaker::Guarded;
-use crate::backend::config::Interface;
-use crate::backend::ollama::Ollama;
-use crate::backend::openai::OpenAi;
-use crate::backend::{Backend, SetupError};
+use crate::adapters::{RunAgents, ToolRunner, Understanding};
 use crate::chain::client::{CallSubscription, Node, Subscription};
 use crate::chain::{ChainError, Head, Ledger};
 use crate::engine::{Engine, EngineError, Parts, PolicyNews, Reread, follow_policy};
-use crate::executor::{Containers, Executors};
 use crate::journal::{Journal, JournalError};
 use crate::market::{AgentCache, Fitness, MarketConfig, MarketParts, MarketSettings, Receipts};
-use crate::operate::{Desk, Measured, Plan, SweepConfig, Tally, look_out};
+use crate::operate::{Measured, Plan, StatusService, SweepConfig, Tally, look_out};
 use crate::policy::{Policy, PolicyError, PolicyFile};
-use crate::ports::{Clock, Counters};
+use crate::ports::Counters;
 use crate::settings::{ModelConfig, Settings, SettingsError};
-use crate::tools::ports::SystemNames;
-use crate::tools::sandbox::Wrapper;
-use crate::tools::{OpenError, Surroundings, Toolbox};
 use crate::waiting::{Needed, Pace, Waiting, until_there};
 
 /// The journal's file in the miner's folder.
@@ -135,7 +134,7 @@ pub struct Program {
     policies: watch::Sender<Arc<Policy>>,
     news: Arc<Mutex<PolicyNews>>,
     watched: Watched,
-    desk: Arc<Desk>,
+    status_service: Arc<StatusService>,
     sweep: Option<SweepConfig>,
     stop: CancellationToken,
     /// What a person is told about it.
@@ -192,12 +191,12 @@ impl Program {
         let chain = Arc::new(chain.bound_to(head.chain()));
         let journal = Arc::new(open_journal(&folder, &key, &head)?);
         remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
-        let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
         let market = with_executors(market, &backend, (key.address(), &clock)).await;
         let market = MarketStart::new(market, (&file, &folder), (&chain, &node), key.address());
-        let toolbox = Toolbox::open(&tools, &around)?;
-        let toolbox = toolbox.with_agents(&tools, Arc::new(RunAgents::of(&market.parts)));
+        let agents = tools.agents.then(|| Arc::new(RunAgents::of(&market.parts)));
+        let of_runs = agents.clone().map(|it| -> Arc<dyn AgentTools> { it });
+        let toolbox = Toolbox::open(&tools, &around)?.with_agents(of_runs);
         let (manifest, news) = (backend.manifest().clone(), Arc::<Mutex<PolicyNews>>::default());
         let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
         journal.count_writes(Arc::<Tally>::clone(&tally));
@@ -212,13 +211,13 @@ impl Program {
             runs: Arc::<Node>::clone(&chain),
             ledger: chain,
             courses: Arc::new(Understanding::new(toolbox.clone(), manifest.clone())),
-            tools: Arc::new(Hands::new(toolbox.clone())),
+            tools: Arc::new(ToolRunner::new(toolbox.clone(), agents)),
             journal: Arc::clone(&journal),
             counters: Arc::<Tally>::clone(&tally),
         };
         let tools = tools.allow.into_iter().collect();
-        let summary = Summary { head, model: manifest.name, tools, open };
-        let desk = Arc::new(Desk::new(Plan {
+        let summary = Summary { head, model: manifest.name, tools, open: unfinished(&journal)? };
+        let status_service = Arc::new(StatusService::new(Plan {
             wallet: parts.key.address(),
             model: summary.model.clone(),
             tools: summary.tools.clone(),
@@ -244,7 +243,7 @@ impl Program {
             policy: policy_file,
             policies,
             news,
-            desk,
+            status_service,
             sweep,
             stop,
         })
@@ -252,8 +251,8 @@ impl Program {
 
     /// Where it can be asked how it is.
     #[must_use]
-    pub fn desk(&self) -> Arc<Desk> {
-        Arc::clone(&self.desk)
+    pub fn status_service(&self) -> Arc<StatusService> {
+        Arc::clone(&self.status_service)
     }
 
     /// Its journal, to read in while it works.
@@ -281,7 +280,7 @@ impl Program {
         let Watched { ledger, backend, clock, every } = self.watched;
         let told = (self.news, clock);
         let follow = follow_policy(policy, (policies, also), told, POLICY_PAUSE, following.clone());
-        let looking = look_out(self.desk, ledger, backend, every, following.clone());
+        let looking = look_out(self.status_service, ledger, backend, every, following.clone());
         let sweeper = self.sweep.map(|config| engine.sweeper(market).run(config));
         let sweep = async {
             match sweeper {
@@ -373,7 +372,7 @@ fn remember(
         Some(Ok(Bond::Once)) => tracing::warn!("the wallet signs for chain {got}, as it was named"),
         Some(Ok(Bond::Known)) | None => (),
         Some(Err(why @ WalletError::ChainNotKept { .. })) => {
-            tracing::warn!(%why, "the journal alone remembers the chain");
+            tracing::warn!(%why, "only the journal remembers the chain");
         }
         Some(Err(why)) => return Err(ProgramError::Chain(why)),
     }
@@ -477,6 +476,11 @@ impl Watched {
 pub fn make_folder(folder: &Path) -> Result<(), ProgramError> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| ProgramError::Folder { path: folder.to_owned(), source })
+}
+
+/// How many runs and calls in the journal are not over.
+fn unfinished(journal: &Journal) -> Result<usize, ProgramError> {
+    Ok(journal.entries()?.iter().filter(|entry| !entry.is_over()).count())
 }
 
 /// Opens the journal in the miner's folder, which it makes for its user alone.

@@ -3,9 +3,9 @@
 //! ```toml
 //! [policy]      # what is claimed: [`crate::policy::Policy`]; read again while the miner runs
 //! [engine]      # how runs are worked on: [`crate::engine::Config`]
-//! [tools]       # what models may use: [`crate::tools::Config`]
-//! [backend]     # a model server: [`crate::backend::config::Config`] …
-//! [embedded]    # … or a model inside the process: [`crate::adapters::EmbeddedConfig`]
+//! [tools]       # what models may use: [`agent::tools::Config`]
+//! [backend]     # a model server: [`agent::backend::config::Config`] …
+//! [embedded]    # … or a model inside the process: [`agent::backend::EmbeddedConfig`]
 //! [alarms]      # when somebody has to look: [`crate::operate::AlarmConfig`]
 //! [metrics]     # metrics and health over HTTP: [`crate::operate::MetricsConfig`]
 //! [sweep]       # what goes to a cold address: [`crate::operate::SweepConfig`]
@@ -14,13 +14,14 @@
 
 use std::path::{Path, PathBuf};
 
+use agent::backend::EmbeddedConfig;
+use agent::{backend, tools};
 use serde::Deserialize;
 
-use crate::adapters::EmbeddedConfig;
+use crate::engine;
 use crate::market::MarketConfig;
 use crate::operate::{AlarmConfig, MetricsConfig, SweepConfig};
 use crate::policy::Policy;
-use crate::{backend, engine, tools};
 
 /// The whole file, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::clock::Clock;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use crate::operate::{Starting, WaitFact};
-use crate::ports::Clock;
 
 /// What a miner that starts waits for: written by who waits, read by who is asked.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ where
             Ok(there) => {
                 waiting.ends(needed);
                 if telling.has_told() {
-                    tracing::info!("{what} is there");
+                    tracing::info!("{what} is available");
                 }
                 return Ok(there);
             }

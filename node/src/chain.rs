@@ -4,23 +4,21 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use genesis::Genesis;
 use parking_lot::{Mutex, RwLock};
-use rpc::ports::ChainFacts;
 use state::Changes;
 use state::block::Executed;
 use state::table::Table;
-use state::{StorageError, rules, sweep, tables, validators};
-use store::offers::Shelf;
+use state::{StorageError, rules, sweep, tables};
+use store::snapshots::SnapshotStore;
 use store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
-use types::sign_bytes::{Domain, SharedDomain};
-use types::{CommittedBlock, Hash, Params, SetMember, ValidatorSets};
+use types::{CommittedBlock, Hash};
 
+use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
 use crate::fault::Fault;
-use crate::pace::TipAge;
-use crate::replay::missed;
 use crate::snapshots::Pinner;
+use crate::tip_age::TipAge;
+use crate::validator_sets::{NextValidators, missed, next_validators};
 
 /// Blocks kept in memory for subscribers.
 const RECENT_MAX: usize = 64;
@@ -28,70 +26,6 @@ const RECENT_MAX: usize = 64;
 /// Executed proposals kept in memory: those of the last few rounds. A block that is decided after
 /// it has gone from here is executed once more.
 const OPEN_MAX: usize = 4;
-
-/// What genesis fixes.
-#[derive(Clone, Debug)]
-pub(crate) struct ChainSpec {
-    pub(crate) rules: Arc<state::chain::Chain>,
-    pub(crate) genesis_hash: Hash,
-    pub(crate) genesis_time: u64,
-    /// The first validators, and the only ones of a chain that cannot change them.
-    pub(crate) validators: consensus::ValidatorSet,
-    /// What separates the signatures of this chain's validators from those of others'. It learns the
-    /// height of v7 when votes fix it.
-    pub(crate) domain: SharedDomain,
-}
-
-/// Who decides the blocks that come next.
-#[derive(Clone, Debug)]
-pub(crate) struct NextValidators {
-    /// The set of the next height.
-    pub(crate) next: consensus::ValidatorSet,
-    /// The set of the height after that.
-    pub(crate) after: consensus::ValidatorSet,
-}
-
-impl ChainSpec {
-    /// What a genesis file fixes.
-    ///
-    /// # Errors
-    /// [`consensus::ValidatorSetError`] if its validators cannot decide anything.
-    pub(crate) fn of(genesis: &Genesis) -> Result<Self, consensus::ValidatorSetError> {
-        let validators =
-            genesis.validators().iter().map(|validator| (validator.public_key, validator.power));
-        let (rules, genesis_hash) = (Arc::new(genesis.chain()), genesis.hash());
-        let chain_id = rules.chain_id.as_str().into();
-        let domain = Domain { chain_id, genesis_hash, v7_from: rules.forks.v7 };
-        Ok(Self {
-            rules,
-            genesis_hash,
-            genesis_time: genesis.time(),
-            validators: consensus::ValidatorSet::new(validators)?,
-            domain: domain.into(),
-        })
-    }
-
-    pub(crate) fn params(&self) -> &Params {
-        &self.rules.params
-    }
-
-    /// What clients are told of it.
-    pub(crate) fn facts(&self) -> ChainFacts {
-        ChainFacts {
-            chain_id: self.rules.chain_id.clone(),
-            genesis_hash: self.genesis_hash,
-            genesis_time_ms: self.genesis_time,
-            forks: self.rules.forks,
-            params: self.params().clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
-    }
-
-    /// [`ChainSpec::domain`] with what is known now.
-    pub(crate) fn domain_now(&self) -> Domain {
-        self.domain.now()
-    }
-}
 
 /// The chain of this node. One thread executes and commits; anybody may read.
 pub(crate) struct Chain {
@@ -103,7 +37,7 @@ pub(crate) struct Chain {
     recent: Mutex<VecDeque<Arc<CommittedBlock>>>,
     next_deadline: RwLock<Option<u64>>,
     validators: RwLock<NextValidators>,
-    shelf: Option<Arc<Shelf>>,
+    snapshot_store: Option<Arc<SnapshotStore>>,
     pinner: Option<Pinner>,
 }
 
@@ -130,7 +64,7 @@ impl Chain {
             recent: Mutex::new(VecDeque::with_capacity(RECENT_MAX)),
             next_deadline: RwLock::new(next_deadline),
             validators: RwLock::new(validators),
-            shelf: None,
+            snapshot_store: None,
             pinner: None,
         };
         chain.learn_v7()?;
@@ -158,20 +92,20 @@ impl Chain {
     /// Signs and checks signatures of v7 from a height on, and of no other.
     fn fix_v7(&self, height: u64) -> Result<(), StorageError> {
         const OTHER: StorageError =
-            StorageError::Inconsistent { what: "the height of fork v7 is another one than before" };
+            StorageError::Inconsistent { what: "the height of fork v7 has changed" };
         if self.spec.domain.fix_v7(height) == height { Ok(()) } else { Err(OTHER) }
     }
 
     /// Offers snapshots of the state from now on; they are made of the heights that `pinner` picks,
     /// if there is one.
-    pub(crate) fn offer(mut self, shelf: Arc<Shelf>, pinner: Pinner) -> Self {
-        (self.shelf, self.pinner) = (Some(shelf), Some(pinner));
+    pub(crate) fn offer(mut self, snapshot_store: Arc<SnapshotStore>, pinner: Pinner) -> Self {
+        (self.snapshot_store, self.pinner) = (Some(snapshot_store), Some(pinner));
         self
     }
 
     /// The snapshots that this node offers.
-    pub(crate) const fn shelf(&self) -> Option<&Arc<Shelf>> {
-        self.shelf.as_ref()
+    pub(crate) const fn snapshot_store(&self) -> Option<&Arc<SnapshotStore>> {
+        self.snapshot_store.as_ref()
     }
 
     pub(crate) const fn store(&self) -> &Store {
@@ -288,30 +222,9 @@ impl Chain {
     }
 }
 
-/// The sets that the committed state has, or those of genesis.
-pub(crate) fn next_validators(
-    store: &Store,
-    spec: &ChainSpec,
-) -> Result<NextValidators, StorageError> {
-    let Some(ValidatorSets { current, next, .. }) = validators::sets(&*store.latest())? else {
-        let set = &spec.validators;
-        return Ok(NextValidators { next: set.clone(), after: set.clone() });
-    };
-    let first = set_of(&current)?;
-    let after = next.as_deref().map(set_of).transpose()?;
-    Ok(NextValidators { after: after.unwrap_or_else(|| first.clone()), next: first })
-}
-
-/// A stored set, as consensus knows it.
-pub(crate) fn set_of(members: &[SetMember]) -> Result<consensus::ValidatorSet, StorageError> {
-    const NO_SET: StorageError =
-        StorageError::Inconsistent { what: "the stored validators are no set" };
-    let members = members.iter().map(|member| (member.public_key, member.power));
-    consensus::ValidatorSet::new(members).map_err(|_no_set| NO_SET)
-}
-
 #[cfg(test)]
 mod tests {
+    use genesis::Genesis;
     use store::Options;
     use types::Keypair;
 
@@ -332,7 +245,7 @@ mod tests {
             assert_eq!(chain.spec().domain.v7_from(), Some(9));
         }
         let other = chain.fix_v7(10).unwrap_err();
-        assert!(other.to_string().contains("another one than before"), "{other}");
+        assert!(other.to_string().contains("has changed"), "{other}");
         assert_eq!(chain.spec().domain.v7_from(), Some(9));
     }
 }

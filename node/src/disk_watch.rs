@@ -27,7 +27,7 @@ impl DiskWatch {
     pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
         loop {
             let free = free_disk_bytes(&self.path)
-                .map_err(|source| Fault::io("looking at the free room on the disk", source))?;
+                .map_err(|source| Fault::io("checking the free space on the disk", source))?;
             if free < self.free_min {
                 return Err(Fault::DiskFull { free, min: self.free_min });
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use types::Params;
 
-use crate::chain::ChainSpec;
+use crate::chain_spec::ChainSpec;
 use crate::config::{Config, Home};
 use crate::fault::{Fault, OtherChain};
 use crate::sync::CatchUp;

@@ -67,7 +67,7 @@ impl EvidenceSender {
         let nonce = match self.pool.account(self.key.address()) {
             Ok(account) => account.nonce,
             Err(fault) => {
-                tracing::error!(%fault, "evidence waits");
+                tracing::error!(%fault, "the evidence cannot be sent yet");
                 return;
             }
         };
@@ -77,13 +77,15 @@ impl EvidenceSender {
         let answers = self.ingest.submit(vec![text.into_bytes().into()], Origin::Client).await;
         match answers.into_iter().next() {
             Some(Ok(accepted)) => {
-                tracing::warn!(%accused, height, hash = %accepted.hash, "evidence is sent");
+                tracing::warn!(%accused, height, hash = %accepted.hash, "sent evidence");
             }
             // Mostly another one's evidence waits already.
             Some(Err(IngestError::Rejected(refusal))) => {
-                tracing::debug!(%accused, height, %refusal, "evidence is not taken");
+                tracing::debug!(%accused, height, %refusal, "the pool did not take the evidence");
             }
-            Some(Err(error)) => tracing::info!(%accused, height, %error, "evidence waits"),
+            Some(Err(error)) => {
+                tracing::info!(%accused, height, %error, "the evidence cannot be sent yet");
+            }
             None => {}
         }
     }
@@ -146,7 +148,7 @@ mod tests {
     use types::{Hash, KeyStanding, SetMember, Signature};
 
     use super::*;
-    use crate::node::chain_spec;
+    use crate::chain_spec::ChainSpec;
 
     const OWN: u8 = 1;
 
@@ -181,7 +183,7 @@ mod tests {
         let mut changes: Changes = genesis.state();
         changes.extend(draft.into_changes());
         let store = Store::open(&folder.path().join("data"), Options::default()).unwrap();
-        let chain = Chain::open(store, chain_spec(&genesis).unwrap(), &changes).unwrap();
+        let chain = Chain::open(store, ChainSpec::of(&genesis).unwrap(), &changes).unwrap();
         (folder, chain)
     }
 

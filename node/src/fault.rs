@@ -7,7 +7,9 @@ use types::Hash;
 /// Another block than the trusted one was decided at its height.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "block {height} is {found}, but `sync.trusted.hash` is {expected}: this is another chain than the trusted one, and nothing is taken after it. Compare the setting with `ombra query trusted` of nodes that you trust; if the setting is right, remove the database and name other peers"
+    "block {height} is {found}, but `sync.trusted.hash` is {expected}: this is not the trusted \
+     chain, and the node takes no block after it. Compare the setting with `ombra query trusted` \
+     of nodes that you trust; if the setting is right, remove the database and name other peers"
 )]
 pub struct OtherChain {
     /// The height of `sync.trusted`.
@@ -32,7 +34,7 @@ pub enum Fault {
     Gossip(#[from] p2p::Fault),
     /// The pool's ledger: what is in the pool is not to be relied on.
     #[error("the pool cannot read the ledger: {0}")]
-    Pool(txpool::Fault),
+    Pool(txpool::PoolFault),
     /// The pool's journal, for longer than a moment.
     #[error(transparent)]
     Journal(#[from] txpool::JournalError),
@@ -55,7 +57,8 @@ pub enum Fault {
     OtherChain(#[from] OtherChain),
     /// The node stands still while the chain goes on.
     #[error(
-        "the height stays at {height} although the chain goes on: peers are at {ahead}, and {peer} has shown the next block; starting again lets the node catch up"
+        "the height stays at {height} although the chain goes on: peers are at {ahead}, and {peer} \
+         has shown the next block; a restart lets the node catch up"
     )]
     Stalled {
         /// The node's height.

@@ -51,7 +51,7 @@ impl ForkWatch {
                 );
             }
             if let Err(end) = chain.store().require_known_fork() {
-                tracing::error!(%end, "the node has come to its last block");
+                tracing::error!(%end, "the node has reached its last block");
                 tokio::time::sleep(LAST_BLOCK_TIME).await;
                 return Err(end.into());
             }
@@ -112,7 +112,7 @@ fn known(tally: &Tally, tip: u64) -> String {
         Some(left) => {
             format!("{fork} begins with block {height}, {left} from now; this program knows it")
         }
-        None => format!("{fork} holds since block {height}; this program knows it"),
+        None => format!("{fork} has been active since block {height}; this program knows it"),
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         for (fork, tip, expected) in [
             ("v7", 7, "v7 begins with block 50, 43 from now; this program knows it"),
             ("v7", 49, "v7 begins with block 50, 1 from now; this program knows it"),
-            ("v7", 50, "v7 holds since block 50; this program knows it"),
+            ("v7", 50, "v7 has been active since block 50; this program knows it"),
             ("v8", 7, "v8 begins with block 50, 43 from now; this program knows it"),
         ] {
             assert_eq!(said(fork, tip), (true, expected.to_owned()));

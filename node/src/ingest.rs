@@ -1,13 +1,13 @@
 //! The ingest service: the one way of transactions into the pool while the node runs.
 //!
 //! ```text
-//! clients ─▶ adapters::submit ─┐             ┌── Lane: parse, verify signatures
+//! clients ─▶ adapters::submit ─┐             ┌── Verifier: parse, verify signatures
 //!                              ├─▶ queue ─▶ IngestService ── Pool: admit
 //! peers ──▶ adapters::gossip ──┘             └── journal, then the answers
 //! ```
 //!
 //! One thread carries submissions out, and whatever came in meanwhile is its next batch: so batches
-//! are as large as the load, parsing and signatures are shared out to the threads of the lane, and
+//! are as large as the load, parsing and signatures are shared out to the threads of the verifier, and
 //! the pool's lock is taken once a batch.
 
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use txpool::lanes::Lane;
 use txpool::ports::AdmitError;
-use txpool::{Accepted, JournalError, Pool, Standing};
+use txpool::verifier::Verifier;
+use txpool::{Accepted, JournalError, Pool, TxStanding};
 use types::{Code, Rejection};
 
 use crate::chain::Chain;
@@ -85,7 +85,7 @@ pub(crate) enum IngestFault {
     Journal(Arc<JournalError>),
     /// The ledger could not be read, so the pool does not have the transaction.
     #[error(transparent)]
-    Ledger(Arc<txpool::Fault>),
+    Ledger(Arc<txpool::PoolFault>),
 }
 
 struct Submission {
@@ -151,7 +151,7 @@ pub(crate) struct IngestService {
 pub(crate) struct Parts {
     pub(crate) chain: Arc<Chain>,
     pub(crate) pool: Arc<Pool>,
-    pub(crate) lane: Lane,
+    pub(crate) verifier: Verifier,
     pub(crate) sync: Arc<SyncState>,
 }
 
@@ -216,14 +216,14 @@ impl IngestService {
     }
 
     fn take_in(&mut self, texts: Vec<Text>, origin: Origin) -> (Vec<Answer>, Option<Fault>) {
-        let Parts { chain, pool, lane, sync } = &self.parts;
+        let Parts { chain, pool, verifier, sync } = &self.parts;
         if sync.is_catching_up() {
             return (vec![Err(IngestError::Syncing); texts.len()], None);
         }
         let height = chain.tip().height.saturating_add(1);
         let checked = match origin {
-            Origin::Client => lane.check(texts, height),
-            Origin::Peer => lane.check_after_glance(texts, height, pool),
+            Origin::Client => verifier.check(texts, height),
+            Origin::Peer => verifier.check_after_glance(texts, height, pool),
         };
         let mut txs = Vec::with_capacity(checked.len());
         let refusals: Vec<Option<Rejection>> =
@@ -236,7 +236,7 @@ impl IngestService {
             }
             let accepted = admitted.next().unwrap_or_else(unanswered).map_err(not_admitted)?;
             match &unwritten {
-                Some(error) if accepted.standing != Standing::Included => Err(error.clone()),
+                Some(error) if accepted.standing != TxStanding::Included => Err(error.clone()),
                 _ => Ok(accepted),
             }
         });

@@ -33,7 +33,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// The system has no randomness.
-    #[error("no randomness for a new key: {0}")]
+    #[error("cannot get random bytes for a new key: {0}")]
     Random(getrandom::Error),
 }
 

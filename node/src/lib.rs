@@ -1,20 +1,20 @@
-//! The node: the only place where the crates meet. Adapters, wiring, command line.
+//! The runtime of a node, as a library: the place where ledger, pool, consensus, network and RPC meet.
+//! Adapters and wiring.
 //!
 //! ```text
-//!            ┌────────────── cli ──────────────┐
-//!            │ dev  demo  start …   tx  run …  │
-//!            └──────┬──────────────────┬───────┘
-//!                   ▼                  ▼ JSON-RPC
-//!   supervisor ◀─ node::start ─▶ rpc ─▶ adapters ─▶ state, txpool, consensus
+//!                      cli
+//!                       │
+//!                       ▼
+//!   supervisor ◀─ start(NodeSpec) ─▶ rpc ─▶ adapters ─▶ state, store, txpool, consensus, p2p
 //! ```
 //!
-//! Entry points: [`cli::main`], [`node::start`].
-//! Not here: rules of any domain.
+//! Entry point: [`start`].
+//! Not here: rules of any domain, and the command line.
 
 mod adapters;
 mod chain;
-pub mod cli;
-mod clock;
+pub mod chain_spec;
+pub mod clock;
 pub mod config;
 mod disk_watch;
 mod endpoints;
@@ -26,8 +26,8 @@ mod ingest;
 mod journal;
 pub mod keyfile;
 pub mod logging;
-mod metrics;
-pub mod node;
+pub mod metrics;
+mod node;
 mod not_started;
 mod pace;
 mod rebuild;
@@ -36,5 +36,11 @@ mod snapshot_sync;
 mod snapshots;
 pub mod supervisor;
 mod sync;
-mod systemd;
+pub mod systemd;
 mod threads;
+mod tip_age;
+pub mod validator_sets;
+mod version;
+
+pub use node::{NodeSpec, Running, StartError, start};
+pub use version::COMMIT;

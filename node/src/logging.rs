@@ -16,7 +16,7 @@ use crate::config::{Log, LogFormat};
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The text is not a filter.
-    #[error("log filter {filter:?} is not understood: {source}")]
+    #[error("invalid log filter {filter:?}: {source}")]
     Filter {
         /// The text.
         filter: String,

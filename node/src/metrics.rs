@@ -16,7 +16,8 @@ use txpool::Pool;
 use types::call::{CallChange, CallStatus};
 use types::{BlockEvents, BlockFees, Event};
 
-pub(crate) use condition::{Condition, encode_process, gauge};
+pub(crate) use condition::Condition;
+pub use condition::{encode_process, gauge};
 
 /// From 0.2 ms to 3.3 s.
 fn seconds() -> Histogram {
@@ -73,8 +74,7 @@ impl BlockMetrics {
             places_burned,
             calls,
         } = metrics.clone();
-        let help =
-            "Calls of agents that were settled; of unassigned ones too few members could be drawn";
+        let help = "Settled calls of agents; for unassigned ones too few members could be drawn";
         registry.register("calls", help, calls);
         let registry = registry.sub_registry_with_prefix("chain");
         registry.register("height", "Height of the last committed block", height);
@@ -82,7 +82,7 @@ impl BlockMetrics {
         registry.register("block_transactions", "Transactions of a block", size);
         let help = "Base fee of the next block, in micro-OMBRA per KiB; 0 before fork v7";
         registry.register("base_fee_micro", help, base_fee);
-        let help = "What transactions burned for their places in blocks, in micro-OMBRA";
+        let help = "Inclusion fees that transactions burned, in micro-OMBRA";
         registry.register("places_burned_micro", help, places_burned);
         registry.register("build_seconds", "Building and executing a proposal", build);
         registry.register("execute_seconds", "Executing a block of another validator", execute);
@@ -151,7 +151,7 @@ impl Collector for PoolCollector {
             "Pooled transactions that got into blocks",
             stats.included_total,
         )?;
-        counter("txpool_refused", "Transactions refused", refused)?;
+        counter("txpool_refused", "Transactions rejected", refused)?;
         counter("txpool_dropped", "Transactions dropped", dropped)?;
         counter("txpool_evicted", "Transactions evicted", stats.evicted_total)?;
         counter(

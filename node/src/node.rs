@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use rpc::ports::{Endpoints, Ports, Readiness};
 use store::Store;
-use store::offers::Shelf;
+use store::snapshots::SnapshotStore;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
-use txpool::lanes::Rules;
-use txpool::{Lane, Pool};
+use txpool::verifier::Rules;
+use txpool::{Pool, Verifier};
 use types::Keypair;
 
 use crate::adapters::blocks::ServedChain;
@@ -26,7 +26,8 @@ use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
 use crate::adapters::submit::ClientSubmissions;
-use crate::chain::{Chain, ChainSpec};
+use crate::chain::Chain;
+use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
 use crate::config::{Config, Home, Snapshots};
 use crate::disk_watch::DiskWatch;
@@ -113,7 +114,7 @@ impl Running {
     }
 
     /// Has the service manager know from now on how the node is.
-    pub(crate) fn tell(&mut self, systemd: Systemd) {
+    pub fn tell(&mut self, systemd: Systemd) {
         self.supervisor.spawn("systemd", systemd.tell(self.told.clone()));
     }
 
@@ -265,7 +266,7 @@ fn engine_of(
     let ledger = Arc::new(ChainLedger {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
-        lane: lane(&parts.rules)?,
+        verifier: verifier(&parts.rules)?,
         bus: Arc::clone(&parts.bus),
         wake: Arc::clone(&parts.wake),
         contradictions: Arc::clone(&parts.contradictions),
@@ -296,7 +297,7 @@ fn start_ingest(parts: &Parts, supervisor: &mut Supervisor) -> Result<IngestHand
     let (handle, service) = ingest::service(ingest::Parts {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
-        lane: lane(&parts.rules)?,
+        verifier: verifier(&parts.rules)?,
         sync: Arc::clone(&parts.sync),
     });
     supervisor.spawn("ingest", service.run(stop));
@@ -463,7 +464,7 @@ fn open_parts(
         source,
     })?;
     let store = Store::open(&database, config.storage.options())?;
-    let chain = Chain::open(store, chain_spec(genesis)?, &genesis.state())?;
+    let chain = Chain::open(store, ChainSpec::of(genesis)?, &genesis.state())?;
     TrustedBlock::check_chain(&chain, &config.sync)?;
     let (chain, maker) = offering(chain, home, config);
     let chain = Arc::new(chain);
@@ -471,7 +472,7 @@ fn open_parts(
     let pool_events_max = config.rpc.limits.pool_events_max;
     let bus = Arc::new(EventBus::new(chain.tip().height, pool_events_max, Arc::clone(&wake)));
     let pending = Arc::new(Pending::new(Arc::clone(&chain))?);
-    let rules = static_rules(chain.spec());
+    let rules = chain.spec().static_rules();
     let ports = txpool::Ports {
         ledger: Box::new(PoolLedger(Arc::clone(&pending))),
         chain: Arc::new(IncludedTxs(Arc::clone(&chain))),
@@ -480,8 +481,8 @@ fn open_parts(
     let skew = rules.params.max_clock_skew_ms;
     let pool = Pool::with_journal(config.txpool.clone(), skew, ports, &home.journal())?;
     let next = chain.tip().height.saturating_add(1);
-    let restored = pool.restore(&lane(&rules)?, next, now_ms())?;
-    info!(?restored, "the pool's journal is taken up again");
+    let restored = pool.restore(&verifier(&rules)?, next, now_ms())?;
+    info!(?restored, "restored the pool's journal");
     let sync = Arc::new(SyncState::register(registry));
     let metrics = BlockMetrics::register(registry);
     let pool = Arc::new(pool);
@@ -497,36 +498,22 @@ fn offering(chain: Chain, home: &Home, config: &Config) -> (Chain, Option<Maker>
         return (chain, None);
     }
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let shelf = match Shelf::open(&home.snapshots(), keep, chain.store()) {
-        Ok(shelf) => Arc::new(shelf),
+    let snapshot_store = match SnapshotStore::open(&home.snapshots(), keep, chain.store()) {
+        Ok(snapshot_store) => Arc::new(snapshot_store),
         Err(error) => {
             tracing::warn!(%error, "no snapshots are offered");
             return (chain, None);
         }
     };
     let store = chain.store().clone();
-    let (pinner, maker) = snapshots::open(Arc::clone(&shelf), store, interval_blocks);
-    (chain.offer(shelf, pinner), Some(maker))
-}
-
-/// What genesis fixes.
-pub(crate) fn chain_spec(genesis: &Genesis) -> Result<ChainSpec, consensus::ValidatorSetError> {
-    ChainSpec::of(genesis)
-}
-
-/// What the chain fixes about transactions at every height.
-pub(crate) fn static_rules(spec: &ChainSpec) -> Rules {
-    Rules {
-        chain_id: spec.rules.chain_id.clone(),
-        params: spec.params().clone(),
-        forks: spec.rules.forks,
-    }
+    let (pinner, maker) = snapshots::open(Arc::clone(&snapshot_store), store, interval_blocks);
+    (chain.offer(snapshot_store, pinner), Some(maker))
 }
 
 /// Threads that check signatures: as many as the machine has cores.
-fn lane(rules: &Rules) -> Result<Lane, StartError> {
+fn verifier(rules: &Rules) -> Result<Verifier, StartError> {
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Lane::new(rules.clone(), threads).map_err(no_threads)
+    Verifier::new(rules.clone(), threads).map_err(no_threads)
 }
 
 fn no_threads(source: std::io::Error) -> StartError {

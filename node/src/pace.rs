@@ -2,12 +2,12 @@
 //! take, when a deadline has passed, and otherwise at every heartbeat; never faster than the chain's
 //! minimum interval.
 //!
-//! How long ago the last block was made is measured by [`TipAge`], not by the clock alone: a block
+//! How long ago the last block was made is measured by [`TipAge`](crate::tip_age::TipAge), not by the clock alone: a block
 //! may have a timestamp that lies ahead, because its proposer's clock was ahead or because this
 //! machine's was put back.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use consensus::Pace;
@@ -27,31 +27,6 @@ impl Wake {
     /// The pool has something for a block now, or the chain has moved.
     pub(crate) fn block_may_be_due(&self) {
         self.0.notify_waiters();
-    }
-}
-
-/// How long ago the last block was made: at least since its commit here, and longer by what its
-/// timestamp lay behind the clock then. Later changes of the clock do not matter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TipAge {
-    committed: Instant,
-    at_commit_ms: u64,
-}
-
-impl TipAge {
-    /// The age of a block that was committed at `now_ms`, by the clock, with `timestamp`.
-    pub(crate) fn new(timestamp: u64, now_ms: u64) -> Self {
-        Self { committed: Instant::now(), at_commit_ms: now_ms.saturating_sub(timestamp) }
-    }
-
-    /// How long ago this node learned of the block, in milliseconds.
-    pub(crate) fn known_ms(&self) -> u64 {
-        u64::try_from(self.committed.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// The age in milliseconds.
-    pub(crate) fn ms(&self) -> u64 {
-        self.at_commit_ms.saturating_add(self.known_ms())
     }
 }
 
@@ -162,6 +137,7 @@ mod tests {
     //! When blocks are due, whatever the clocks say.
 
     use super::*;
+    use crate::tip_age::TipAge;
 
     const HOUR: u64 = 3_600_000;
     const IDLE: Situation =

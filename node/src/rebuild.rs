@@ -48,7 +48,7 @@ pub(crate) async fn keep(
     }
 }
 
-fn work(pool: &Pool, pending: &Pending) -> Result<(), txpool::Fault> {
+fn work(pool: &Pool, pending: &Pending) -> Result<(), txpool::PoolFault> {
     pending.take_down();
     let begun = Instant::now();
     while begun.elapsed() < WORK_MAX {
@@ -64,7 +64,7 @@ fn work(pool: &Pool, pending: &Pending) -> Result<(), txpool::Fault> {
 
 /// Whether the database is ahead of the pool, as it is while the node catches up. The pool
 /// begins again with the state that comes of it.
-fn has_moved(fault: &txpool::Fault) -> bool {
+fn has_moved(fault: &txpool::PoolFault) -> bool {
     matches!(fault.cause().downcast_ref(), Some(StorageError::Moved { .. }))
 }
 
@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn a_database_that_has_moved_on_is_no_fault_and_a_broken_one_is() {
-        assert!(has_moved(&txpool::Fault::new(StorageError::Moved { height: 7 })));
-        assert!(!has_moved(&txpool::Fault::new(StorageError::Empty)));
-        assert!(!has_moved(&txpool::Fault::new("another one")));
+        assert!(has_moved(&txpool::PoolFault::new(StorageError::Moved { height: 7 })));
+        assert!(!has_moved(&txpool::PoolFault::new(StorageError::Empty)));
+        assert!(!has_moved(&txpool::PoolFault::new("another one")));
     }
 }

@@ -11,9 +11,10 @@ use store::tools::{Certificates, Replay, V7Height};
 use types::sign_bytes::Domain;
 use types::{Address, Hash, SetMember};
 
-use crate::chain::{ChainSpec, set_of};
+use crate::chain_spec::ChainSpec;
 use crate::fault::OtherChain;
 use crate::sync::{TrustCheck, TrustedBlock};
+use crate::validator_sets::{missed, set_of};
 
 /// One chain, for executing its blocks again.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl ChainReplay {
     /// # Errors
     /// [`consensus::ValidatorSetError`] if its validators cannot decide anything.
     pub fn new(genesis: &Genesis) -> Result<Self, consensus::ValidatorSetError> {
-        let (spec, first) = (crate::node::chain_spec(genesis)?, genesis.state());
+        let (spec, first) = (ChainSpec::of(genesis)?, genesis.state());
         Ok(Self { spec, first, trust: TrustCheck::default() })
     }
 
@@ -55,15 +56,6 @@ impl ChainReplay {
             threads: available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }
-}
-
-/// The proposers of the rounds before the one that decided: they missed their turn.
-pub(crate) fn missed(
-    validators: &consensus::ValidatorSet,
-    certificate: &consensus::Certificate,
-) -> Vec<Address> {
-    let rounds = 0..certificate.round;
-    rounds.map(|round| validators.proposer(certificate.height, round).address).collect()
 }
 
 impl Certificates for ChainReplay {

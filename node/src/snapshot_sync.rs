@@ -10,8 +10,10 @@
 //! told it, and the others are asked as before. Only time without any gain ends the whole.
 
 mod choose;
+mod error;
 mod fetch;
 mod offers;
+mod peers;
 mod vouch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,64 +21,29 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use genesis::Genesis;
+use p2p::PeerKey;
 use p2p::ports::Nothing;
-use p2p::{Handle, PeerKey};
-use parking_lot::Mutex;
-use store::offers::{ImportError, Intake, OfferError, Report, Verified, import};
+use store::snapshots::{ImportError, Intake, OfferError, Report, Verified, import};
 use tokio_util::sync::CancellationToken;
 use types::SizeLimits;
 
 use self::choose::{Choice, Content};
-use self::fetch::{PATIENCE, Source, fetch_chunks};
-use self::offers::Gathered;
-use self::vouch::Vouched;
+use self::error::SyncError;
+use self::fetch::{PATIENCE, fetch_chunks};
+use self::offers::{Gathered, Offers};
+use self::peers::Peers;
+use self::vouch::{Vouched, vouch};
 use crate::config::{Config, Home};
 use crate::engine::block_bytes_max;
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
 use crate::sync::TrustedBlock;
 
-/// How long a peer may take to answer with a part of an offer or a chunk, which is a MiB or the rest.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
-/// How often a peer may fail before it is asked no more.
-const PEER_FAULTS_MAX: u32 = 3;
 /// How often all peers that are left are forgiven, when every one of them has failed.
 const FORGIVEN_MAX: u32 = 2;
-/// How often an offer of a peer may be gone when it is asked for: it went on to a newer one. Beyond, that
-/// counts as a failure.
-const GONE_MAX: u32 = 8;
 /// How long one tries without new chunks at the least rate (`fetch.rs`) before the node begins with
 /// genesis.
 const VAIN_TIME_MAX: Duration = Duration::from_secs(600);
-
-/// Why a node does not begin with a snapshot.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SyncError {
-    /// Nobody offers one.
-    #[error("no peer offers a snapshot that can be verified")]
-    NoOffers,
-    /// One is offered, and too few of the named peers have its block.
-    #[error("too few of the named peers have the block of a snapshot that is offered")]
-    Unheard,
-    /// Those who offered it do not give it.
-    #[error("the chunks of the snapshots that were offered did not come")]
-    Incomplete,
-    /// The node was asked to stop.
-    #[error("the node was asked to stop")]
-    Stopped,
-    /// The network did not start.
-    #[error(transparent)]
-    Network(#[from] p2p::StartError),
-    /// The database could not be made.
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    /// Genesis names validators that cannot decide anything.
-    #[error(transparent)]
-    Validators(#[from] consensus::ValidatorSetError),
-    /// A thread ended without an answer.
-    #[error("a thread of the import ended early")]
-    Thread,
-}
 
 /// Makes the database out of a snapshot, if there is no database and peers offer one. Whatever goes
 /// wrong is logged; the node then begins with genesis. After `stop` it ends soon, and what was fetched
@@ -89,7 +56,7 @@ pub(crate) async fn begin(
     stop: &CancellationToken,
 ) {
     if home.database().join("CURRENT").exists() {
-        tracing::info!("there is a database: no snapshot is fetched");
+        tracing::info!("there is a database; not fetching a snapshot");
         return;
     }
     tracing::info!("looking for a snapshot of the state");
@@ -101,12 +68,12 @@ pub(crate) async fn begin(
             accounts = state.accounts,
             runs = state.runs,
             seconds = started.elapsed().as_secs(),
-            "the node begins with a snapshot; it has no earlier blocks"
+            "the node starts from a snapshot; it has no earlier blocks"
         ),
-        Err(SyncError::Stopped) => tracing::info!("no snapshot is fetched: asked to stop"),
+        Err(SyncError::Stopped) => tracing::info!("asked to stop; not fetching a snapshot"),
         Err(error) => tracing::warn!(
             %error,
-            "the node does not begin with a snapshot but with genesis, and executes every block"
+            "the node starts from genesis instead of a snapshot, and executes every block"
         ),
     }
 }
@@ -143,8 +110,7 @@ async fn run(
         });
     }
     let (limits, stopped) = (SizeLimits::from(&params), asked.clone());
-    let (faults, gone) = (Mutex::default(), Mutex::default());
-    let job = Job { home, replay, handle, limits, faults, gone, stop: stopped };
+    let job = Job { home, replay, peers: Peers::new(handle), limits, stop: stopped };
     let report = job.work(config).await;
     // The node's own network takes the same port.
     stop.cancel();
@@ -155,12 +121,8 @@ async fn run(
 struct Job<'a> {
     home: &'a Home,
     replay: Arc<ChainReplay>,
-    handle: Handle,
+    peers: Peers,
     limits: SizeLimits,
-    /// How often each peer did not give what it offered, or gave it too slowly.
-    faults: Mutex<BTreeMap<PeerKey, u32>>,
-    /// How often an offer of each peer was gone.
-    gone: Mutex<BTreeMap<PeerKey, u32>>,
     stop: CancellationToken,
 }
 
@@ -186,11 +148,11 @@ impl Job<'_> {
         let (mut gained, mut forgiven) = (Instant::now(), 0);
         let mut last = SyncError::NoOffers;
         while gained.elapsed() < VAIN_TIME_MAX {
-            let gathered = self.unless_stopped(self.gather(&lies, &tries)).await?;
+            let gathered = self.unless_stopped(self.offers().gather(&lies, &tries)).await?;
             let Some(best) = gathered.choices.first() else {
                 // Everybody has failed, or nobody offers anything.
-                self.tell_nothing();
-                let can_forgive = forgiven < FORGIVEN_MAX && self.forgive();
+                self.peers.tell_nothing();
+                let can_forgive = forgiven < FORGIVEN_MAX && self.peers.forgive();
                 if !can_forgive {
                     return Err(last);
                 }
@@ -216,10 +178,10 @@ impl Job<'_> {
                 Err(Vain::Incomplete { has_gained }) => {
                     if has_gained {
                         (gained, forgiven) = (Instant::now(), 0);
-                        self.gone.lock().clear();
+                        self.peers.forget_gone();
                     }
                     came_to_nothing(&mut tries, best);
-                    self.unless_stopped(self.gave_up(best, &gathered)).await?;
+                    self.unless_stopped(self.offers().gave_up(best, &gathered)).await?;
                     last = SyncError::Incomplete;
                 }
             }
@@ -227,58 +189,12 @@ impl Job<'_> {
         Err(last)
     }
 
+    const fn offers(&self) -> Offers<'_> {
+        Offers { peers: &self.peers, replay: &self.replay }
+    }
+
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T, SyncError> {
         self.stop.run_until_cancelled(work).await.ok_or(SyncError::Stopped)
-    }
-
-    fn source(&self, peer: PeerKey) -> Source {
-        Source { handle: self.handle.clone(), peer, answer_time: ANSWER_TIME_MAX }
-    }
-
-    /// Counts a failure of each of these peers.
-    fn fault(&self, peers: impl IntoIterator<Item = PeerKey>) {
-        let mut faults = self.faults.lock();
-        for peer in peers {
-            let faults = faults.entry(peer).or_insert(0);
-            *faults = faults.saturating_add(1);
-        }
-    }
-
-    /// Whether a peer is asked no more.
-    fn has_failed(&self, peer: &PeerKey) -> bool {
-        self.faults.lock().get(peer).is_some_and(|faults| *faults >= PEER_FAULTS_MAX)
-    }
-
-    /// An offer of a peer was gone.
-    fn note_gone(&self, peer: PeerKey) {
-        let times = {
-            let mut gone = self.gone.lock();
-            let times = gone.entry(peer).or_insert(0);
-            *times = times.saturating_add(1);
-            *times
-        };
-        if times > GONE_MAX {
-            self.fault([peer]);
-        }
-    }
-
-    /// Says who there is, when nobody offers anything that could be taken.
-    fn tell_nothing(&self) {
-        let peers = self.handle.peers();
-        let failed = peers.iter().filter(|peer| self.has_failed(&peer.key)).count();
-        tracing::warn!(
-            peers = peers.len(),
-            failed,
-            named = self.handle.named(),
-            "nobody offers a snapshot that could be taken now"
-        );
-    }
-
-    /// Asks those again who failed. Whether there are any.
-    fn forgive(&self) -> bool {
-        let has_failed = self.handle.peers().iter().any(|peer| self.has_failed(&peer.key));
-        self.faults.lock().clear();
-        has_failed
     }
 
     /// Takes an offer: fetches it, imports it.
@@ -288,10 +204,12 @@ impl Job<'_> {
         gathered: &Gathered,
         config: &Config,
     ) -> Result<Result<Report, Vain>, SyncError> {
-        let Some(verified) = self.unless_stopped(self.whole(gathered, offer)).await? else {
+        let Some(verified) = self.unless_stopped(self.offers().whole(gathered, offer)).await?
+        else {
             return Ok(Err(Vain::Withheld));
         };
-        match self.unless_stopped(self.vouch(offer, &verified.tip)).await? {
+        let vouched = vouch(self.peers.handle(), &self.limits, offer, &verified.tip);
+        match self.unless_stopped(vouched).await? {
             Vouched::Enough => {}
             Vouched::Unheard => return Ok(Err(Vain::Unheard)),
             Vouched::Other => {
@@ -306,7 +224,7 @@ impl Job<'_> {
             Err(vain) => return Ok(Err(vain)),
         };
         let height = offer.content.height;
-        tracing::info!(height, "the snapshot is here; making the database");
+        tracing::info!(height, "the snapshot has arrived; building the database");
         let (replay, to) = (Arc::clone(&self.replay), self.home.database());
         let (options, stop) = (config.storage.options(), self.stop.clone());
         let work = move || {
@@ -359,17 +277,17 @@ impl Job<'_> {
             missing,
             agreed = offer.voices(),
             peers = tellers.len(),
-            "a snapshot is offered and proved; fetching it"
+            "found a proved snapshot; fetching it"
         );
         let speakers: BTreeSet<_> =
             tellers.iter().filter(|teller| teller.has_voice).copied().collect();
         let has_strangers = speakers.len() < tellers.len();
         let mut was_slow = false;
         for from in [Some(speakers), has_strangers.then_some(tellers)].into_iter().flatten() {
-            let asked = from.iter().filter(|teller| !self.has_failed(&teller.peer));
-            let sources = asked.map(|teller| self.source(teller.peer)).collect();
+            let asked = from.iter().filter(|teller| !self.peers.has_failed(&teller.peer));
+            let sources = asked.map(|teller| self.peers.source(teller.peer)).collect();
             let fetched = self.unless_stopped(fetch_chunks(sources, &intake, PATIENCE)).await??;
-            self.fault(fetched.slow);
+            self.peers.fault(fetched.slow);
             if let Some(lie) = fetched.lie {
                 return Ok(Err(Vain::Lie(lie)));
             }
@@ -385,9 +303,9 @@ impl Job<'_> {
 
     async fn blame(&self, offer: &Choice<PeerKey>, error: &OfferError) {
         let height = offer.content.height;
-        tracing::warn!(height, %error, peers = offer.tellers.len(), "a snapshot is refused");
+        tracing::warn!(height, %error, peers = offer.tellers.len(), "an offered snapshot is wrong");
         for peer in offer.peers() {
-            self.handle.blame(peer, format!("an offered snapshot: {error}")).await;
+            self.peers.handle().blame(peer, format!("an offered snapshot: {error}")).await;
         }
     }
 }
@@ -403,6 +321,6 @@ fn tell_unheard(offer: &Choice<PeerKey>) {
     tracing::warn!(
         height,
         block = %offer.content.block,
-        "a snapshot is not taken yet: too few of the named peers have its block"
+        "not using a snapshot yet: too few of the named peers have its block"
     );
 }

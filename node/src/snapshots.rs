@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use store::Store;
-use store::offers::{MakeError, Shelf};
+use store::snapshots::{MakeError, SnapshotStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::Fault;
@@ -33,16 +33,20 @@ pub(crate) struct Pinner {
 /// The thread's end.
 #[derive(Debug)]
 pub(crate) struct Maker {
-    shelf: Arc<Shelf>,
+    snapshot_store: Arc<SnapshotStore>,
     store: Store,
     orders: Receiver<SyncSender<()>>,
 }
 
 /// Both ends. A snapshot is made of every height that is a multiple of `interval`.
-pub(crate) fn open(shelf: Arc<Shelf>, store: Store, interval: u64) -> (Pinner, Maker) {
+pub(crate) fn open(
+    snapshot_store: Arc<SnapshotStore>,
+    store: Store,
+    interval: u64,
+) -> (Pinner, Maker) {
     // Without room in between: an order is taken by a thread that waits for it, or not at all.
     let (sender, orders) = mpsc::sync_channel(0);
-    (Pinner { interval: interval.max(1), orders: sender }, Maker { shelf, store, orders })
+    (Pinner { interval: interval.max(1), orders: sender }, Maker { snapshot_store, store, orders })
 }
 
 impl Pinner {
@@ -101,19 +105,19 @@ impl Maker {
                 tracing::debug!(height, "the commit did not wait for the state to be pinned");
             }
         };
-        match self.shelf.make(&self.store, tell, &mut throttle) {
-            Ok(height) => tracing::info!(height, bytes, "a snapshot of the state is written"),
+        match self.snapshot_store.make(&self.store, tell, &mut throttle) {
+            Ok(height) => tracing::info!(height, bytes, "wrote a snapshot of the state"),
             Err(MakeError::Stopped) => {}
-            Err(error) => tracing::warn!(%error, "a snapshot of the state was not written"),
+            Err(error) => tracing::warn!(%error, "cannot write a snapshot of the state"),
         }
     }
 
     /// Offers what was written, once the next block is there. Answers whether something still waits.
     fn settle(&self) -> bool {
         let tip = self.store.tip().map_or(0, |tip| tip.height);
-        match self.shelf.settle(&self.store) {
+        match self.snapshot_store.settle(&self.store) {
             Ok(newest) => {
-                let waiting = self.shelf.waiting();
+                let waiting = self.snapshot_store.waiting();
                 if let Some(height) = waiting.filter(|height| *height < tip) {
                     tracing::warn!(
                         height,
@@ -126,7 +130,7 @@ impl Maker {
                 waiting.is_some()
             }
             Err(error) => {
-                tracing::warn!(%error, "the snapshots cannot be looked after");
+                tracing::warn!(%error, "cannot maintain the snapshots");
                 false
             }
         }

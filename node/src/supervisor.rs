@@ -47,7 +47,7 @@ pub enum ShutdownReason {
         fault: Fault,
     },
     /// A task ended although nobody asked it to.
-    #[error("task {name} ended by itself")]
+    #[error("task {name} ended unexpectedly")]
     TaskEnded {
         /// The task.
         name: &'static str,

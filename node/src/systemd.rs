@@ -17,15 +17,17 @@ use tokio_util::sync::CancellationToken;
 use crate::fault::Fault;
 
 /// The variable that names the socket.
-pub(crate) const VARIABLE: &str = "NOTIFY_SOCKET";
+pub const VARIABLE: &str = "NOTIFY_SOCKET";
 /// How often the state is told, if it has changed.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// What is told, and until when.
 #[derive(Clone)]
-pub(crate) struct Told {
-    pub(crate) readiness: Arc<dyn Readiness>,
-    pub(crate) stop: CancellationToken,
+pub struct Told {
+    /// How it is.
+    pub readiness: Arc<dyn Readiness>,
+    /// Ends the telling.
+    pub stop: CancellationToken,
 }
 
 impl std::fmt::Debug for Told {
@@ -36,7 +38,7 @@ impl std::fmt::Debug for Told {
 
 /// The service manager that waits to be told.
 #[derive(Debug)]
-pub(crate) struct Systemd {
+pub struct Systemd {
     own: UnixDatagram,
     address: SocketAddr,
 }
@@ -46,7 +48,7 @@ impl Systemd {
     ///
     /// # Errors
     /// The system's, if there cannot be such a socket.
-    pub(crate) fn at(name: &OsStr) -> std::io::Result<Self> {
+    pub fn at(name: &OsStr) -> std::io::Result<Self> {
         let address = match name.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
             _ => SocketAddr::from_pathname(name)?,
@@ -58,17 +60,17 @@ impl Systemd {
     }
 
     /// The one that the environment names, if it names one.
-    pub(crate) fn find(name: Option<OsString>) -> Option<Self> {
+    pub fn find(name: Option<OsString>) -> Option<Self> {
         let name = name.filter(|name| !name.is_empty())?;
         Self::at(&name)
             .inspect_err(|error| {
-                tracing::warn!(%error, ?name, "{VARIABLE} names no socket that can be told anything");
+                tracing::warn!(%error, ?name, "cannot use the socket in {VARIABLE}");
             })
             .ok()
     }
 
     /// Says how a start goes on, until this is dropped; that it is over comes with [`Self::tell`].
-    pub(crate) async fn tell_start(&self, readiness: Arc<dyn Readiness>) {
+    pub async fn tell_start(&self, readiness: Arc<dyn Readiness>) {
         let mut last = String::new();
         loop {
             let now = status(&readiness.checks());
@@ -81,7 +83,10 @@ impl Systemd {
     }
 
     /// Says that the node answers, then how it is, until asked to stop; and that it stops.
-    pub(crate) async fn tell(self, told: Told) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// None today.
+    pub async fn tell(self, told: Told) -> Result<(), Fault> {
         let Told { readiness, stop } = told;
         let mut last = status(&readiness.checks());
         self.send(&format!("READY=1\nSTATUS={last}"));
@@ -98,7 +103,7 @@ impl Systemd {
 
     fn send(&self, message: &str) {
         if let Err(error) = self.own.send_to_addr(message.as_bytes(), &self.address) {
-            tracing::warn!(%error, message, "the service manager could not be told");
+            tracing::warn!(%error, message, "cannot notify the service manager");
         }
     }
 }

@@ -166,7 +166,7 @@ pub(crate) async fn on<T: Send + 'static>(
 fn stand_back() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(INTERFACES_NICE) {
-        tracing::debug!(%error, "a thread of the interfaces has the priority of all others");
+        tracing::debug!(%error, "cannot lower the priority of a thread of the interfaces");
     }
 }
 

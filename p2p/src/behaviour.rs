@@ -18,7 +18,7 @@ use libp2p::{StreamProtocol, identify, ping};
 use types::Hash;
 
 use crate::ip_limit;
-use crate::sync;
+use crate::sync::wire as sync_wire;
 use crate::wire::{
     ANSWER_BYTES_WANTED, LIST_MAX, QUESTION_BYTES_MAX, RECORD_BYTES_MAX, RECORDS_MAX,
 };
@@ -110,8 +110,8 @@ impl Behaviour {
             ),
             sync: questions(
                 network.sync_protocols(),
-                sync::wire::QUESTION_BYTES_MAX,
-                sync::wire::answer_bytes_max(*block_bytes_max),
+                sync_wire::QUESTION_BYTES_MAX,
+                sync_wire::answer_bytes_max(*block_bytes_max),
                 BLOCKS_TIME_MAX,
             ),
         })
@@ -291,9 +291,9 @@ impl request_response::Codec for Frames {
     where
         T: AsyncWrite + Unpin + Send,
     {
-        if !sync::wire::has_question(protocol.as_ref(), &bytes) {
+        if !sync_wire::has_question(protocol.as_ref(), &bytes) {
             // A node of an earlier build would take it for an offence.
-            let what = "the peer's version does not have the question";
+            let what = "the peer's version does not support the request";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         write_steadily(io, &bytes).await

@@ -1,16 +1,19 @@
 //! Publishing what the own pool took, and judging what peers publish.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libp2p::PeerId;
-use libp2p::gossipsub::{self, MessageAcceptance, MessageId, PublishError};
+use libp2p::gossipsub::{self, MessageAcceptance, MessageId, PublishError, TopicHash};
 
-use crate::SignedTx;
+use crate::accounting::{Accounting, score_credit};
+use crate::connections::Connections;
 use crate::credit::Worth;
-use crate::intake::{Judged, Waiting};
-use crate::pull::{Extent, PULL_INTERVAL};
-use crate::service::Service;
+use crate::intake::{Door, Judged, Waiting};
+use crate::pull::PULL_INTERVAL;
+use crate::recent::Recent;
 use crate::wire::{self, PACK_BYTES_MAX, PACK_MAX};
+use crate::{Counters, SignedTx};
 
 /// How long after a message was left unread a peer is pulled from. Until then honest peers have what was
 /// in it.
@@ -19,7 +22,7 @@ const MAKE_UP_AFTER: Duration = Duration::from_secs(1);
 /// Messages that were not looked at. Gossip takes each copy of them for a duplicate for two minutes,
 /// whoever brings it: so who brings one first would decide for all others. What was in them is pulled.
 #[derive(Debug, Default)]
-pub(crate) struct Missed {
+struct Missed {
     /// When to pull; none if nothing is to be made up for.
     due: Option<Instant>,
     /// When the latest message was missed, and how long after that a pull has it.
@@ -46,19 +49,40 @@ impl Missed {
     }
 }
 
-impl Service {
-    /// Publishes transactions of the own pool. Those that wait at the same moment share a message:
-    /// alone when it is quiet, many together under load.
-    pub(crate) fn publish(&mut self, txs: Vec<SignedTx>) {
-        let own: Vec<SignedTx> =
-            txs.into_iter().filter(|tx| !self.recent.has(&tx.hash())).collect();
-        self.publish_all(&own);
+/// What this node gossips, and what it has heard.
+pub(crate) struct Gossip {
+    topic: TopicHash,
+    /// To the own pool.
+    door: Door,
+    /// What came from peers lately.
+    recent: Arc<Recent>,
+    /// Messages that were left unread.
+    missed: Missed,
+    counters: Counters,
+}
+
+impl Gossip {
+    pub(crate) fn new(
+        topic: TopicHash,
+        door: Door,
+        recent: Arc<Recent>,
+        counters: Counters,
+    ) -> Self {
+        Self { topic, door, recent, missed: Missed::default(), counters }
     }
 
-    fn publish_all(&mut self, txs: &[SignedTx]) {
+    /// Publishes transactions of the own pool. Those that wait at the same moment share a message:
+    /// alone when it is quiet, many together under load.
+    pub(crate) fn publish(&self, txs: Vec<SignedTx>, connections: &mut Connections) {
+        let own: Vec<SignedTx> =
+            txs.into_iter().filter(|tx| !self.recent.has(&tx.hash())).collect();
+        self.publish_all(&own, connections);
+    }
+
+    fn publish_all(&self, txs: &[SignedTx], connections: &mut Connections) {
         for pack in packs(txs) {
             let count = u64::try_from(pack.len()).unwrap_or(u64::MAX);
-            let gossip = &mut self.swarm.behaviour_mut().gossip;
+            let gossip = &mut connections.behaviour().gossip;
             match gossip.publish(self.topic.clone(), wire::write_pack(pack)) {
                 Ok(_) => drop(self.counters.published.inc_by(count)),
                 // The same bytes went out a moment ago.
@@ -71,10 +95,16 @@ impl Service {
         }
     }
 
-    pub(crate) fn on_gossip(&mut self, event: gossipsub::Event) {
+    pub(crate) fn on_event(
+        &mut self,
+        event: gossipsub::Event,
+        accounting: &mut Accounting,
+        connections: &mut Connections,
+    ) {
         match event {
             gossipsub::Event::Message { propagation_source, message_id, message } => {
-                self.on_message(message_id, propagation_source, &message.data);
+                let (id, from) = (message_id, propagation_source);
+                self.on_message((id, from), &message.data, accounting, connections);
             }
             gossipsub::Event::SlowPeer { peer_id, failed_messages } => {
                 let lost = failed_messages.total();
@@ -87,10 +117,16 @@ impl Service {
         }
     }
 
-    fn on_message(&mut self, id: MessageId, from: PeerId, data: &[u8]) {
+    fn on_message(
+        &mut self,
+        (id, from): (MessageId, PeerId),
+        data: &[u8],
+        accounting: &mut Accounting,
+        connections: &mut Connections,
+    ) {
         self.counters.messages.inc();
-        if !self.has_credit(&from) {
-            return self.pass_over(&id, from);
+        if !accounting.has_credit(&from, connections) {
+            return self.pass_over(&id, from, connections);
         }
         match wire::read_pack(data, PACK_MAX) {
             Ok(txs) => {
@@ -99,108 +135,93 @@ impl Service {
                     self.counters.no_room.inc();
                     // A busy node does not look for more work than it does anyhow.
                     self.missed.note(PULL_INTERVAL, Instant::now());
-                    self.settle(from, Worth::unread(txs.len()));
-                    self.report(&id, &from, &MessageAcceptance::Ignore);
+                    accounting.settle(from, Worth::unread(txs.len()), connections);
+                    self.report(&id, &from, &MessageAcceptance::Ignore, connections);
                 }
             }
             Err(error) => {
                 tracing::debug!(peer = %from, %error, "a peer sent a malformed message");
-                self.report(&id, &from, &MessageAcceptance::Reject);
+                self.report(&id, &from, &MessageAcceptance::Reject, connections);
             }
         }
-    }
-
-    /// Whether what this peer brings is looked at. Who shares its addresses with somebody that
-    /// wasted much has none either, but peers that an operator named do not suffer for that.
-    pub(crate) fn has_credit(&mut self, peer: &PeerId) -> bool {
-        let now = Instant::now();
-        let is_named = self.targets.names(peer);
-        let Some(connected) = self.peers.get_mut(peer) else { return true };
-        connected.credit.has_some(now) && (is_named || self.groups.has_some(connected.group(), now))
     }
 
     /// Leaves a message unread, because its sender, or others of its address group, have had this node
     /// work for nothing for too long. It is the fault of a sender without credit of its own, and of
     /// nobody else who brings the same message.
-    fn pass_over(&mut self, id: &MessageId, from: PeerId) {
+    fn pass_over(&mut self, id: &MessageId, from: PeerId, connections: &mut Connections) {
         let now = Instant::now();
         self.counters.unread.inc();
         self.missed.note(MAKE_UP_AFTER, now);
-        self.report(id, &from, &MessageAcceptance::Ignore);
-        let Some(peer) = self.peers.get_mut(&from) else { return };
+        self.report(id, &from, &MessageAcceptance::Ignore, connections);
+        let Some(peer) = connections.peer_mut(&from) else { return };
         if peer.credit.has_some(now) {
             return;
         }
         peer.credit.overdraw(now);
-        self.score_credit(from, now);
+        score_credit(from, now, connections);
         // What came before is worth no more.
         for Waiting { id, from, txs: _ } in self.door.dismiss(from) {
             self.counters.unread.inc();
-            self.report(&id, &from, &MessageAcceptance::Ignore);
+            self.report(&id, &from, &MessageAcceptance::Ignore, connections);
         }
     }
 
-    /// Pulls from a peer, if messages were missed: from one that an operator named, if there is one with
+    /// Whom to pull from now, if messages were missed: one that an operator named, if there is one with
     /// credit, because strangers may well be those that had the messages missed.
-    pub(crate) fn make_up(&mut self, now: Instant) {
+    pub(crate) fn make_up(
+        &mut self,
+        now: Instant,
+        accounting: &mut Accounting,
+        connections: &mut Connections,
+    ) -> Option<PeerId> {
         if !self.missed.is_due(now) {
-            return;
+            return None;
         }
-        let mut peers = self.peers.known();
-        peers.retain(|peer| self.has_credit(peer));
-        if peers.iter().any(|peer| self.targets.names(peer)) {
-            peers.retain(|peer| self.targets.names(peer));
+        let mut peers = connections.peers().known();
+        peers.retain(|peer| accounting.has_credit(peer, connections));
+        if peers.iter().any(|peer| connections.names(peer)) {
+            peers.retain(|peer| connections.names(peer));
         }
         // One after the other.
         let next = peers.iter().find(|peer| self.missed.last.is_none_or(|last| **peer > last));
         self.missed.last = next.or_else(|| peers.first()).copied();
-        if let Some(peer) = self.missed.last {
-            self.pull(peer, Extent::Part);
-        }
+        self.missed.last
     }
 
-    /// Has the times without credit count in a peer's score. Whom an operator named stays: its
-    /// messages are left unread, and that is all.
-    pub(crate) fn score_credit(&mut self, peer: PeerId, now: Instant) {
-        let is_named = self.targets.names(&peer);
-        let Some(connected) = self.peers.get_mut(&peer) else { return };
-        let score = if is_named { 0.0 } else { connected.credit.score(now) };
-        let gossip = &mut self.swarm.behaviour_mut().gossip;
-        // False if gossip knows no such peer.
-        let _is_known: bool = gossip.set_application_score(&peer, score);
-    }
-
-    /// Counts what a peer brought against its credit.
-    pub(crate) fn settle(&mut self, peer: PeerId, worth: Worth) {
-        let now = Instant::now();
-        let is_named = self.targets.names(&peer);
-        let Some(connected) = self.peers.get_mut(&peer) else { return };
-        connected.credit.settle(worth, now);
-        if worth.new > 0 {
-            connected.useful = Some(now);
-        }
-        if !is_named {
-            self.groups.settle(connected.group(), worth, now);
-        }
+    /// To be called from time to time.
+    pub(crate) fn age(&self, now: Instant) {
+        self.recent.age(now);
     }
 
     /// The pool has looked at a message.
-    pub(crate) fn on_judged(&mut self, judged: Judged) {
+    pub(crate) fn on_judged(
+        &self,
+        judged: Judged,
+        accounting: &mut Accounting,
+        connections: &mut Connections,
+    ) {
         let Judged { id, from, acceptance, worth, fresh } = judged;
-        self.settle(from, worth);
-        self.report(&id, &from, &acceptance);
-        self.publish_all(&fresh);
+        accounting.settle(from, worth, connections);
+        self.report(&id, &from, &acceptance, connections);
+        self.publish_all(&fresh, connections);
     }
 
     /// Tells gossip what to do with a message.
-    fn report(&mut self, id: &MessageId, from: &PeerId, acceptance: &MessageAcceptance) {
+    fn report(
+        &self,
+        id: &MessageId,
+        from: &PeerId,
+        acceptance: &MessageAcceptance,
+        connections: &mut Connections,
+    ) {
         let (counter, acceptance) = match acceptance {
             MessageAcceptance::Accept => (&self.counters.accepted, MessageAcceptance::Accept),
             MessageAcceptance::Ignore => (&self.counters.ignored, MessageAcceptance::Ignore),
             MessageAcceptance::Reject => (&self.counters.rejected, MessageAcceptance::Reject),
         };
         counter.inc();
-        let gossip = &mut self.swarm.behaviour_mut().gossip;
+        let gossip = &mut connections.behaviour().gossip;
         // False if gossip has forgotten the message meanwhile; then there is nothing to do.
         let _is_known: bool = gossip.report_message_validation_result(id, from, acceptance);
     }

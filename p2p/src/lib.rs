@@ -25,14 +25,17 @@
 //!
 //! Not here: rules of the ledger, the pool, the database, and the engine's network.
 
+mod accounting;
+mod address_book;
 mod bans;
 mod behaviour;
-mod book;
 mod command;
 mod config;
+mod connections;
 mod credit;
 mod dial;
 mod error;
+mod exchange;
 mod gossip;
 mod group;
 mod handle;
@@ -42,10 +45,12 @@ mod metrics;
 mod network;
 mod peers;
 mod places;
+mod pool_requests;
 pub mod ports;
 mod pull;
+mod pull_queue;
 mod rate;
-mod reach;
+mod reachability;
 mod recent;
 mod serve;
 mod service;

@@ -76,7 +76,7 @@ impl Counters {
         } = self.clone();
         let registry = registry.sub_registry_with_prefix("p2p");
         registry.register("peers", "Connected peers", peers);
-        registry.register("banned", "Peers that are kept out", banned);
+        registry.register("banned", "Banned peers", banned);
         registry.register("published", "Own transactions published", published);
         registry.register("unpublished", "Own transactions left to the pull", unpublished);
         registry.register("messages", "Messages from peers", messages);

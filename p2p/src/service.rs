@@ -1,43 +1,27 @@
-//! The task that owns the swarm: one loop, nothing in it waits.
+//! The task that owns the swarm: one loop, nothing in it waits. It passes each event on to the part
+//! of the network that it is for.
 
-mod connections;
-pub(crate) mod meeting;
-mod operator;
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt as _;
-use libp2p::gossipsub::TopicHash;
-use libp2p::request_response::OutboundRequestId;
 use libp2p::swarm::SwarmEvent;
-use libp2p::{PeerId, Swarm};
-use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::bans::Bans;
-use crate::behaviour::{Behaviour, BehaviourEvent, SCORE_MIN};
-use crate::book::Book;
+use crate::accounting::{Accounting, score_overdrawn};
+use crate::behaviour::BehaviourEvent;
 use crate::command::Command;
-use crate::credit::Groups;
-use crate::dial::Targets;
-use crate::gossip::Missed;
-use crate::handle::View;
-use crate::intake::{Door, Judged};
-use crate::peers::Peers;
-use crate::places::Places;
-use crate::pull::{Extent, PULL_INTERVAL};
-use crate::recent::Recent;
-use crate::serve::Asked;
-use crate::sync::{Desk, STATUS_INTERVAL};
-use crate::{Counters, Fault, Peer, PeerKey, SignedTx};
+use crate::connections::Connections;
+use crate::exchange::Exchange;
+use crate::gossip::Gossip;
+use crate::intake::Judged;
+use crate::pool_requests::PoolRequests;
+use crate::pull::Extent;
+use crate::pull_queue::PullQueue;
+use crate::sync::SyncRequests;
+use crate::{Fault, SignedTx};
 
 /// How often is looked what time has brought.
 const TICK: Duration = Duration::from_millis(250);
-/// How often more peers are looked for.
-const EXCHANGE_INTERVAL: Duration = Duration::from_secs(10);
 /// Announcements that are published together.
 const ANNOUNCED_MAX: usize = 512;
 
@@ -48,39 +32,15 @@ pub(crate) struct Inbox {
     pub(crate) judged: mpsc::Receiver<Judged>,
 }
 
-/// The swarm and everything that is known about peers.
+/// The parts of the network.
 pub(crate) struct Service {
-    pub(crate) swarm: Swarm<Behaviour>,
-    pub(crate) version: String,
-    pub(crate) topic: TopicHash,
-    /// With fewer peers more are looked for; none if there is no exchange.
-    pub(crate) peers_wanted: Option<usize>,
-    /// Places for peers that come by themselves and that nobody named.
-    pub(crate) inbound_max: usize,
-    pub(crate) peers: Peers,
-    pub(crate) targets: Targets,
-    pub(crate) book: Book,
-    pub(crate) bans: Bans,
-    pub(crate) answers: BTreeMap<OutboundRequestId, oneshot::Sender<Option<Vec<u8>>>>,
-    pub(crate) door: Door,
-    pub(crate) asked: mpsc::Sender<Asked>,
-    /// Questions about the pool whose answer has not left.
-    pub(crate) pool_places: Places,
-    /// Questions about peers whose answer has not left.
-    pub(crate) exchange_places: Places,
-    /// What the peers of an address group may still waste together.
-    pub(crate) groups: Groups,
-    pub(crate) desk: Desk,
-    /// To the puller: named peers, and others.
-    pub(crate) named_pulls: mpsc::Sender<(PeerId, Extent)>,
-    pub(crate) pulls: mpsc::Sender<(PeerId, Extent)>,
-    pub(crate) recent: Arc<Recent>,
-    pub(crate) view: Arc<Mutex<View>>,
-    pub(crate) counters: Counters,
-    pub(crate) next_pull: Instant,
-    /// Messages that were left unread.
-    pub(crate) missed: Missed,
-    pub(crate) next_exchange: Instant,
+    pub(crate) connections: Connections,
+    pub(crate) exchange: Exchange,
+    pub(crate) gossip: Gossip,
+    pub(crate) accounting: Accounting,
+    pub(crate) pulls: PullQueue,
+    pub(crate) pool: PoolRequests,
+    pub(crate) sync: SyncRequests,
 }
 
 impl Service {
@@ -94,10 +54,12 @@ impl Service {
             // No order: each source gets its turn however busy the others are.
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                event = self.swarm.select_next_some() => self.on_event(event)?,
-                Some(judged) = judged.recv() => self.on_judged(judged),
+                event = self.connections.next_event() => self.on_event(event)?,
+                Some(judged) = judged.recv() => {
+                    self.gossip.on_judged(judged, &mut self.accounting, &mut self.connections);
+                }
                 _ = announcements.recv_many(&mut announced, ANNOUNCED_MAX), if has_announcers => {
-                    self.publish(std::mem::take(&mut announced));
+                    self.gossip.publish(std::mem::take(&mut announced), &mut self.connections);
                 }
                 Some(command) = commands.recv() => self.on_command(command),
                 _ = tick.tick() => self.on_tick(Instant::now()),
@@ -106,47 +68,28 @@ impl Service {
     }
 
     fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) -> Result<(), Fault> {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "the library may get further events")]
-        match event {
-            SwarmEvent::Behaviour(event) => self.on_behaviour(event),
-            SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
-                self.on_opened(peer_id, connection_id, &endpoint);
-            }
-            SwarmEvent::ConnectionClosed { peer_id, connection_id, .. } => {
-                self.on_closed(peer_id, connection_id);
-            }
-            SwarmEvent::IncomingConnectionError { send_back_addr, error, .. } => {
-                self.on_refused(&send_back_addr, &error);
-            }
-            SwarmEvent::OutgoingConnectionError { connection_id, peer_id, error, .. } => {
-                self.on_dial_failed(connection_id, peer_id, &error);
-            }
-            SwarmEvent::NewListenAddr { address, .. } => {
-                self.view.lock().listen_addresses.push(address.to_string());
-            }
-            SwarmEvent::ExpiredListenAddr { address, .. } => {
-                let gone = address.to_string();
-                self.view.lock().listen_addresses.retain(|address| *address != gone);
-            }
-            SwarmEvent::ListenerClosed { reason: Err(error), .. } => {
-                return Err(Fault::Listener { reason: error.to_string() });
-            }
-            SwarmEvent::ListenerError { error, .. } => {
-                tracing::warn!(%error, "a connection was not taken");
-            }
-            _ => {}
+        if let SwarmEvent::Behaviour(event) = event {
+            self.on_behaviour(event);
+            return Ok(());
         }
-        Ok(())
+        self.connections.on_event(event)
     }
 
     fn on_behaviour(&mut self, event: BehaviourEvent) {
+        let Self { connections, exchange, gossip, accounting, pulls, pool, sync } = self;
         match event {
-            BehaviourEvent::Identify(event) => self.on_identify(event),
-            BehaviourEvent::Ping(event) => self.on_ping(&event),
-            BehaviourEvent::Gossip(event) => self.on_gossip(event),
-            BehaviourEvent::Pool(event) => self.on_pool(event),
-            BehaviourEvent::Exchange(event) => self.on_exchange(event),
-            BehaviourEvent::Sync(event) => self.on_sync(event),
+            BehaviourEvent::Identify(event) => {
+                let Some(peer) = connections.on_identify(event) else { return };
+                sync.ask_status(peer, connections);
+                pulls.pull(peer, Extent::Whole, accounting, connections);
+                exchange.ask(peer, connections);
+                connections.show();
+            }
+            BehaviourEvent::Ping(event) => connections.on_ping(&event),
+            BehaviourEvent::Gossip(event) => gossip.on_event(event, accounting, connections),
+            BehaviourEvent::Pool(event) => pool.on_event(event, connections),
+            BehaviourEvent::Exchange(event) => exchange.on_event(event, connections),
+            BehaviourEvent::Sync(event) => sync.on_event(event, connections),
             BehaviourEvent::Blocked(never)
             | BehaviourEvent::Limits(never)
             | BehaviourEvent::Addresses(never) => match never {},
@@ -154,100 +97,49 @@ impl Service {
     }
 
     fn on_tick(&mut self, now: Instant) {
-        for peer in self.bans.over(now) {
-            self.swarm.behaviour_mut().blocked.unblock_peer(peer);
+        let Self { connections, exchange, gossip, accounting, pulls, pool: _, sync } = self;
+        connections.expire(now);
+        score_overdrawn(now, connections);
+        connections.keep_offenders_out();
+        connections.dial_targets(now);
+        pulls.on_tick(now, accounting, connections);
+        if let Some(peer) = gossip.make_up(now, accounting, connections) {
+            pulls.pull(peer, Extent::Part, accounting, connections);
         }
-        for peer in self.peers.strangers(now) {
-            self.block(peer);
-        }
-        for peer in self.peers.silent(now) {
-            tracing::info!(%peer, "disconnecting from a peer that does not say who it is");
-            let _was_connected = self.swarm.disconnect_peer_id(peer);
-        }
-        for peer in self.peers.overdrawn() {
-            self.score_credit(peer, now);
-        }
-        for (peer, score) in self.offenders() {
-            self.keep_out(peer, &format!("its score is {score:.0}"));
-        }
-        self.dial_targets(now);
-        if now >= self.next_pull {
-            self.next_pull = now + PULL_INTERVAL;
-            if let Some(peer) = self.peers.next_known() {
-                self.pull(peer, Extent::Part);
+        sync.on_tick(now, connections);
+        exchange.on_tick(now, connections);
+        gossip.age(now);
+        connections.show();
+    }
+
+    /// What other tasks and the operator ask.
+    fn on_command(&mut self, command: Command) {
+        let now = Instant::now();
+        let Self { connections, accounting, pool, sync, exchange: _, gossip: _, pulls: _ } = self;
+        match command {
+            Command::Add(address) => connections.add(address, now),
+            Command::Remove(whom) => connections.remove(&whom),
+            Command::Ban(peer, time) => connections.ban(peer, time, now),
+            Command::Unban(peer) => connections.unban(peer),
+            Command::Ask { peer, question, answer } => {
+                pool.ask(&peer, question, answer, connections);
+            }
+            Command::Answer { id, channel, answer } => {
+                pool.answer(&id, channel, answer, connections);
+            }
+            Command::AskSync { peer, question, answer } => {
+                sync.ask_for_other(peer, question, answer, connections);
+            }
+            Command::AnswerSync { id, channel, answer } => {
+                sync.answer(&id, channel, answer, connections);
+            }
+            Command::Settle { peer, worth } => accounting.settle(peer, worth, connections),
+            Command::Offence { peer, what } => connections.keep_out(peer, &what),
+            Command::Height { peer, height } => {
+                if let Some(peer) = connections.peer_mut(&peer) {
+                    peer.height = Some(height);
+                }
             }
         }
-        self.make_up(now);
-        if now >= self.desk.next_status {
-            self.desk.next_status = now + STATUS_INTERVAL;
-            self.ask_all_status();
-        }
-        if now >= self.next_exchange {
-            self.next_exchange = now + EXCHANGE_INTERVAL;
-            self.look_for_peers(now);
-        }
-        self.recent.age(now);
-        self.show();
-    }
-
-    /// Peers whose score fell too far.
-    fn offenders(&self) -> Vec<(PeerId, f64)> {
-        let gossip = &self.swarm.behaviour().gossip;
-        let scored = self.peers.iter().filter_map(|(peer, _)| {
-            let score = gossip.peer_score(peer)?;
-            (score < SCORE_MIN).then_some((*peer, score))
-        });
-        scored.collect()
-    }
-
-    /// Cuts a peer off for a while, because it broke a rule that it could check.
-    pub(crate) fn keep_out(&mut self, peer: PeerId, why: &str) {
-        let time = self.bans.offend(peer, Instant::now());
-        self.counters.bans.inc();
-        tracing::warn!(%peer, seconds = time.as_secs(), "keeping a peer out: {why}");
-        self.block(peer);
-    }
-
-    pub(crate) fn block(&mut self, peer: PeerId) {
-        self.book.forget(&peer);
-        let _is_new = self.swarm.behaviour_mut().blocked.block_peer(peer);
-    }
-
-    /// Has the puller pull from a peer, unless all that it brings is for nothing.
-    pub(crate) fn pull(&mut self, peer: PeerId, extent: Extent) {
-        if !self.has_credit(&peer) {
-            return;
-        }
-        let is_named = self.targets.names(&peer);
-        let pulls = if is_named { &self.named_pulls } else { &self.pulls };
-        // Without room others are being pulled from, and the next turn comes.
-        let _queued = pulls.try_send((peer, extent));
-    }
-
-    /// Brings what is shown up to date.
-    pub(crate) fn show(&self) {
-        let gossip = &self.swarm.behaviour().gossip;
-        let known = self.peers.iter().filter(|(_, it)| it.is_known);
-        let peers: Vec<Peer> = known
-            .filter_map(|(peer, it)| {
-                let link = it.links.values().next()?;
-                Some(Peer {
-                    key: PeerKey(*peer),
-                    peer_id: peer.to_string(),
-                    address: link.address.to_string(),
-                    direction: link.direction,
-                    is_named: self.targets.names(peer),
-                    latency: it.latency,
-                    height: it.height,
-                    status: it.status,
-                    score: gossip.peer_score(peer).unwrap_or_default(),
-                })
-            })
-            .collect();
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        self.counters.peers.set(number(peers.len()));
-        self.counters.banned.set(number(self.bans.count()));
-        let mut view = self.view.lock();
-        (view.peers, view.named) = (peers, self.targets.count());
     }
 }

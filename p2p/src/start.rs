@@ -13,22 +13,21 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::bans::Bans;
+use crate::accounting::Accounting;
 use crate::behaviour::{Behaviour, Parts};
-use crate::book::Book;
 use crate::command::{COMMANDS_MAX, Command};
-use crate::credit::Groups;
-use crate::dial::Targets;
-use crate::gossip::Missed;
+use crate::connections::Connections;
+use crate::exchange::Exchange;
+use crate::gossip::Gossip;
 use crate::handle::View;
-use crate::peers::Peers;
-use crate::places::Places;
+use crate::pool_requests::PoolRequests;
 use crate::ports::{Chain, Pool};
-use crate::pull::{Extent, PULL_INTERVAL, PULLS_MAX, Puller, Tools};
+use crate::pull::{Extent, PULLS_MAX, Puller, Tools};
+use crate::pull_queue::PullQueue;
 use crate::recent::Recent;
-use crate::serve::{self, Asked, QUESTIONS_MAX, Server};
-use crate::service::{Inbox, Service, meeting};
-use crate::sync::{self, Desk, Reader};
+use crate::serve::{Asked, QUESTIONS_MAX, Server};
+use crate::service::{Inbox, Service};
+use crate::sync::{self, Reader, SyncRequests};
 use crate::wire::PACK_BYTES_MAX;
 use crate::{Config, Counters, Fault, Handle, NetworkId, StartError, intake};
 
@@ -136,34 +135,21 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
     let (named_pulls, named) = mpsc::channel(PULLS_MAX);
     let (door, intake) = intake::open(&config.limits, Arc::clone(&pool), verdicts);
 
-    let wanted_peers = usize::try_from(config.limits.peers_wanted).unwrap_or(usize::MAX);
-    let mut service = Service {
-        swarm,
-        version: network.version(),
-        topic: network.topic().hash(),
-        peers_wanted: config.exchange.then_some(wanted_peers),
-        inbound_max: usize::try_from(config.limits.inbound_max).unwrap_or(usize::MAX),
-        peers: Peers::default(),
-        targets: Targets::new(own),
-        book: Book::new(own),
-        bans: Bans::new(config.limits.ban()),
-        answers: std::collections::BTreeMap::new(),
-        door,
-        asked: questions,
-        pool_places: Places::new(serve::PLACES),
-        exchange_places: Places::new(meeting::EXCHANGE_PLACES),
-        groups: Groups::default(),
-        desk: Desk::new(Arc::clone(&chain), chain_questions, now),
-        named_pulls,
-        pulls,
-        recent: Arc::clone(&recent),
-        view: Arc::clone(&view),
-        counters: counters.clone(),
-        next_pull: now + PULL_INTERVAL,
-        missed: Missed::default(),
-        next_exchange: now,
+    let peers_wanted = usize::try_from(config.limits.peers_wanted).unwrap_or(usize::MAX);
+    let peers_wanted = config.exchange.then_some(peers_wanted);
+    let shown = (Arc::clone(&view), counters.clone());
+    let mut connections = Connections::new(swarm, network.version(), &config.limits, shown);
+    connections.stay_with(addresses.peers, now);
+    let (topic, known) = (network.topic().hash(), Arc::clone(&recent));
+    let service = Service {
+        connections,
+        exchange: Exchange::new(peers_wanted, now, counters.clone()),
+        gossip: Gossip::new(topic, door, known, counters.clone()),
+        accounting: Accounting::default(),
+        pulls: PullQueue::new(named_pulls, pulls, now),
+        pool: PoolRequests::new(questions, counters.clone()),
+        sync: SyncRequests::new(Arc::clone(&chain), chain_questions, now, counters.clone()),
     };
-    service.stay_with(addresses.peers, now);
     let inbox = Inbox { announcements: announced, commands: commanded, judged };
     let mut tasks = vec![
         Task { name: "gossip", run: Box::pin(service.run(inbox, stop.clone())) },

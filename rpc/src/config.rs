@@ -3,9 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-
-use crate::rate::RateLimits;
 
 /// Where the node listens and how much it takes from clients.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -40,6 +39,39 @@ impl Default for Config {
             hosts: Vec::new(),
             rate: RateLimits::default(),
             limits: Limits::default(),
+        }
+    }
+}
+
+/// How fast clients may ask.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RateLimits {
+    /// Requests of one address per second, on average; 0 is any number. Each JSON-RPC call counts,
+    /// also in an array and on a WebSocket, and each message on `/api/ws`.
+    pub requests_per_second: u32,
+    /// How many of them may come at once; 0 is as many as in ten seconds.
+    pub burst: u32,
+    /// Keys of clients that count for themselves, whatever their address. Sent as `X-API-Key`.
+    pub keys: Vec<String>,
+    /// The same as `requests_per_second` for each key; 0 is any number.
+    pub key_requests_per_second: u32,
+    /// Networks of proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Addresses that are remembered, about 200 bytes each. Who comes after longer than all of them
+    /// begins anew.
+    pub clients_max: u32,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self {
+            requests_per_second: 0,
+            burst: 0,
+            keys: Vec::new(),
+            key_requests_per_second: 0,
+            trusted_proxies: Vec::new(),
+            clients_max: 65_536,
         }
     }
 }

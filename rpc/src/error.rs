@@ -1,55 +1,59 @@
-//! How refusals and faults become JSON-RPC errors: the only place that knows the numbers.
+//! Why calls fail, with the numbers of JSON-RPC. No other file knows the numbers.
 //!
 //! | number | `data.code` | when |
 //! |---|---|---|
-//! | −32602 | `INVALID_PARAMS` | a parameter is missing, unknown or not of its type |
-//! | −32050 | the codes of docs/protocol.md section 9 | the chain refuses a transaction |
-//! | −32051 | `NOT_FOUND` | there is no such block, transaction, run, … |
+//! | −32602 | `INVALID_PARAMS` | a parameter is missing, unknown, or has the wrong type |
+//! | −32050 | the codes of docs/protocol.md section 9 | the transaction breaks the rules of the chain |
+//! | −32051 | `NOT_FOUND` | the requested block, transaction, run, … does not exist |
 //! | −32052 | `SYNCING`, `SHUTTING_DOWN` | the node cannot serve the call now |
-//! | −32052 | `HISTORY_UNAVAILABLE` | the node began later than what was asked for, or knows no events of it; `earliestBlock` or `eventsFrom` |
+//! | −32052 | `HISTORY_UNAVAILABLE` | the node does not have the requested blocks or events; with `earliestBlock` or `eventsFrom` |
 //! | −32053 | `TOO_MANY_ITEMS`, `TOO_MANY_CALLS`, `TOO_MANY_WAITING`, `TOO_MANY_CONNECTIONS`, `TOO_LARGE`, `TOO_SLOW`, `BROKEN`, `BUSY` | a limit of this node |
 //! | −32600 | `NOT_IN_BATCH`, `WEBSOCKET_ONLY` | a call in a place where it cannot be answered |
 //! | −32603 | – | a fault of this node; the cause is in its log only |
 //!
 //! The numbers −32006 … −32011 are jsonrpsee's own.
 
-use jsonrpsee::types::error::{INTERNAL_ERROR_CODE, INVALID_PARAMS_CODE, INVALID_REQUEST_CODE};
-use jsonrpsee::types::{ErrorObject, ErrorObjectOwned};
 use schemars::JsonSchema;
 use serde::Serialize;
 use types::Rejection;
 
-use crate::ports::{Fault, Missing, SubmitError};
+use crate::ports::{AdminError, Fault, Missing, SubmitError};
 
-/// The chain refuses a transaction.
+/// JSON-RPC's own: the call is not one that can be answered here.
+const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC's own: a parameter is not what the method takes.
+const INVALID_PARAMS: i32 = -32602;
+/// JSON-RPC's own: a fault of this node.
+const INTERNAL: i32 = -32603;
+/// The transaction breaks the rules of the chain.
 pub const REJECTED: i32 = -32050;
-/// There is no such thing.
+/// The requested object does not exist.
 pub const NOT_FOUND: i32 = -32051;
-/// The node is catching up or stopping, or began later than what was asked for.
+/// The node is catching up or stopping, or does not have the requested blocks or events.
 pub const UNAVAILABLE: i32 = -32052;
 /// A limit on rate or size.
 pub const LIMITED: i32 = -32053;
 
-/// Why a call is not answered with a result.
+/// Why the node does not answer a call with a result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RpcError {
-    /// A parameter is missing, unknown, or not of its type.
+    /// A parameter is missing, unknown, or has the wrong type.
     #[error("invalid parameter {field}: {got}, expected {expected}")]
     InvalidParams {
         /// The parameter, with the path inside it.
         field: String,
-        /// What was there, shortened.
+        /// The value found, shortened.
         got: String,
-        /// What would have been right.
+        /// What was expected.
         expected: String,
     },
-    /// The chain refuses the transaction.
+    /// The transaction breaks the rules of the chain.
     #[error("{0}")]
     Rejected(Box<Rejection>),
-    /// There is no such thing.
+    /// The requested object does not exist.
     #[error("{what} {name} not found")]
     NotFound {
-        /// The kind of thing: `transaction`, `block`, …
+        /// The kind of object: `transaction`, `block`, …
         what: &'static str,
         /// Its name as the client gave it.
         name: String,
@@ -57,13 +61,13 @@ pub enum RpcError {
     /// The node is catching up with the chain.
     #[error("the node is catching up with the chain")]
     Syncing,
-    /// What was asked for stands, or may stand, in a block before the first one that the node has.
+    /// The requested data is, or may be, in a block before the first one that the node has.
     #[error("this node has no blocks before {earliest}: it began with a snapshot")]
     History {
         /// The first block that the node has.
         earliest: u64,
     },
-    /// The events that were asked for stand before the first block whose events the node has.
+    /// The requested events are in blocks before the first one whose events the node has.
     #[error(
         "this node has no events of blocks before {from}: an older version of the program committed them"
     )]
@@ -79,12 +83,12 @@ pub enum RpcError {
     Limited {
         /// Which limit.
         code: &'static str,
-        /// The limit in words.
+        /// The limit, in words.
         message: String,
-        /// When the same call may succeed; none if it never will.
+        /// How long to wait before the same call can succeed; `None` if it never can.
         retry_after_ms: Option<u64>,
     },
-    /// The method exists but not here: inside a batch, or over plain HTTP.
+    /// The method cannot be called here: inside a batch, or over plain HTTP.
     #[error("{message}")]
     Misplaced {
         /// `NOT_IN_BATCH` or `WEBSOCKET_ONLY`.
@@ -109,19 +113,19 @@ pub struct ErrorData {
     /// The value found, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<String>,
-    /// What would have been right.
+    /// What was expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// When the same call may succeed, in milliseconds.
+    /// How long to wait before the same call can succeed, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// Further values of a refusal: `available`, `minerReward`, …
+    /// Further values of a rejection: `available`, `minerReward`, …
     #[serde(flatten)]
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
 impl ErrorData {
-    /// Only a code.
+    /// Data with only a code.
     #[must_use]
     pub fn of(code: &str) -> Self {
         Self {
@@ -152,14 +156,14 @@ impl From<&Rejection> for ErrorData {
     }
 }
 
-/// A further value of a refusal: a text, but for the number of a rule.
+/// A further value of a rejection: a text, except for the number of a rule.
 fn extra_value(key: &str, value: &str) -> serde_json::Value {
     let rule = (key == "rule").then(|| value.parse::<u64>().ok()).flatten();
     rule.map_or_else(|| value.into(), serde_json::Value::from)
 }
 
 impl RpcError {
-    /// A parameter at fault.
+    /// The error for a wrong parameter.
     pub fn invalid(
         field: impl Into<String>,
         got: impl Into<String>,
@@ -173,17 +177,17 @@ impl RpcError {
         }
     }
 
-    /// There is no `what` of that name.
+    /// The error for a `what` that does not exist.
     pub fn not_found(what: &'static str, name: impl ToString) -> Self {
         Self::NotFound { what, name: name.to_string() }
     }
 
-    /// A limit that a later call may not meet.
+    /// A limit that a later call may not exceed.
     pub fn busy(code: &'static str, message: impl Into<String>, retry_after_ms: u64) -> Self {
         Self::Limited { code, message: message.into(), retry_after_ms: Some(retry_after_ms) }
     }
 
-    /// A limit that the same call will always meet.
+    /// A limit that the same call will always exceed.
     pub fn too_large(code: &'static str, message: impl Into<String>) -> Self {
         Self::Limited { code, message: message.into(), retry_after_ms: None }
     }
@@ -192,19 +196,19 @@ impl RpcError {
     #[must_use]
     pub const fn number(&self) -> i32 {
         match self {
-            Self::InvalidParams { .. } => INVALID_PARAMS_CODE,
+            Self::InvalidParams { .. } => INVALID_PARAMS,
             Self::Rejected(_) => REJECTED,
             Self::NotFound { .. } => NOT_FOUND,
             Self::Syncing | Self::ShuttingDown | Self::History { .. } | Self::NoEvents { .. } => {
                 UNAVAILABLE
             }
             Self::Limited { .. } => LIMITED,
-            Self::Misplaced { .. } => INVALID_REQUEST_CODE,
-            Self::Internal => INTERNAL_ERROR_CODE,
+            Self::Misplaced { .. } => INVALID_REQUEST,
+            Self::Internal => INTERNAL,
         }
     }
 
-    /// What programs are told; nothing of a fault of this node.
+    /// The data for programs. It reveals nothing about a fault of this node.
     pub(crate) fn data(&self) -> Option<ErrorData> {
         match self {
             Self::InvalidParams { field, got, expected } => Some(ErrorData {
@@ -240,12 +244,6 @@ impl RpcError {
     }
 }
 
-impl From<RpcError> for ErrorObjectOwned {
-    fn from(error: RpcError) -> Self {
-        ErrorObject::owned(error.number(), error.to_string(), error.data())
-    }
-}
-
 impl From<Rejection> for RpcError {
     fn from(rejection: Rejection) -> Self {
         Self::Rejected(Box::new(rejection))
@@ -274,6 +272,15 @@ impl From<SubmitError> for RpcError {
                 Self::busy("BUSY", "too many submissions at the same time", retry_after_ms)
             }
             SubmitError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<AdminError> for RpcError {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Invalid { field, got, expected } => Self::invalid(field, got, expected),
+            AdminError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -2,54 +2,39 @@
 //! and the operator's socket.
 //!
 //! ```text
-//! one TCP port                                 Unix socket       metrics port
-//!   POST /  GET / (upgrade)  /healthz /readyz    POST /            GET /metrics
-//!      │        │                │                 │                  │
-//!   body limits, time-outs, connection limits      │                  │
-//!      └────┬───┘                │                 │                  │
-//!   checks of place and parameters, metrics ◀──────┘                  │
-//!           │                    │                                    │
-//!   api: one trait per group     │                                    │
-//!           └────────▶ ports ◀───┘                              metrics
+//! one TCP port                                      Unix socket    metrics port
+//!   POST /  GET / (upgrade)  /api  /explorer  /healthz     POST /       GET /metrics
+//!      │                       │       │         │           │              │
+//! transport::server: connection limits, time-outs, origins, rates            │
+//!      │                       │       │         │           │              │
+//! transport::jsonrpc       ::rest   ::pages   ::health   ::jsonrpc     ::metrics
+//!   middleware, registry   ::websocket
+//!   api: one trait per group   │
+//!      └───────────┬───────────┘
+//!                service: what is asked for, whatever way
+//!                  ├─────────────────▶ admission: what each client may have
+//!                ports: what the node provides
 //! ```
 //!
 //! Entry points: [`start`] and [`Server::finished`], or [`Local`] without a network; [`ports`] for
 //! what the node must provide; [`registry`] for what is served; [`error`] for what can go wrong.
 //!
 //! Not here: rules of the ledger, the database, the pool, consensus. A transaction's text passes
-//! through untouched: nothing here reads, rewrites or re-serialises what its signer wrote.
+//! through untouched: nothing here reads, rewrites or re-serializes what its signer wrote.
 
-pub mod api;
+mod admission;
 pub mod config;
 mod cursor;
 pub mod error;
-mod events;
-mod explorer;
-mod frames;
-mod gate;
-mod memory;
-mod metrics;
-mod middleware;
 pub mod ports;
-mod rate;
-mod readers;
-pub mod registry;
-mod requests;
-mod rest;
-mod server;
-mod share;
-pub mod socket;
+mod service;
+mod transport;
 pub mod wire;
 
-pub use config::{Config, Limits};
+pub use config::{Config, Limits, RateLimits};
 pub use ports::{ChainFacts, Endpoints, Ports};
-pub use rate::RateLimits;
-pub use rest::openapi_document;
-pub use server::{Local, Server, StartError, serve_monitoring, start};
-
-/// The most transactions of one `ombra_sendTransactions`.
-pub const SUBMIT_ITEMS_MAX: usize = 1_000;
-/// Entries of a page if the client does not say.
-pub const PAGE_ITEMS_DEFAULT: usize = 30;
-/// The most entries of a page.
-pub const PAGE_ITEMS_MAX: usize = 500;
+pub use transport::jsonrpc::{api, registry};
+pub use transport::rest::openapi_document;
+pub use transport::server::{Local, Server, StartError, serve_monitoring, start};
+pub use transport::socket;
+pub use wire::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, SUBMIT_ITEMS_MAX};

@@ -11,7 +11,7 @@
 
 use types::{Address, Amount, Bond, BondChange, Event, Hash, Run};
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Release};
 use crate::error::StorageError;
 use crate::ledger;
 use crate::market::offers;
@@ -19,14 +19,6 @@ use crate::tables::{Bonds, Deadlines, Unbondings};
 
 const BROKEN: StorageError =
     StorageError::Inconsistent { what: "a bond is smaller than what is locked of it" };
-
-/// What becomes of the part of a miner's bond that is locked for a run, at the end of the block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Release {
-    pub(crate) agent_run_id: Hash,
-    pub(crate) miner: Address,
-    pub(crate) change: BondChange,
-}
 
 /// Moves money that left an account into its bond.
 pub(crate) fn add(draft: &mut Draft, miner: Address, amount: Amount) -> Result<(), StorageError> {

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use types::{Address, Amount, Credit, Hash, PublicKey};
+use types::{Address, Amount, BondChange, Credit, Hash, PublicKey};
 
-use crate::bonds::Release;
 use crate::error::StorageError;
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tables;
@@ -17,6 +16,14 @@ pub type Changes = BTreeMap<TableId, BTreeMap<Vec<u8>, Option<Vec<u8>>>>;
 
 /// The place of a row: its table and its key.
 pub type RowId = (TableId, Vec<u8>);
+
+/// What becomes of the part of a miner's bond that is locked for a run, at the end of the block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Release {
+    pub(crate) agent_run_id: Hash,
+    pub(crate) miner: Address,
+    pub(crate) change: BondChange,
+}
 
 /// A state with uncommitted changes. Reads see them.
 pub struct Draft {

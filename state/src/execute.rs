@@ -5,7 +5,7 @@
 
 use types::{CheckedTx, Event, for_kind};
 
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::TxError;
 use crate::tx::envelope::{self, Done};

@@ -21,8 +21,9 @@ use types::params::FORK_VOTE_BLOCKS;
 use types::{Address, ForkVote, SetMember, Transaction};
 
 use crate::error::StorageError;
-use crate::table::{Table, TableId};
 use crate::validators;
+
+pub use crate::tables::{FixedFork, FixedForks};
 
 /// The forks for which votes of this form count. Later ones are voted for by a kind of their own.
 pub const COUNTED: [&str; 1] = ["v7"];
@@ -45,25 +46,6 @@ pub struct CastForkVote {
     pub height: u64,
     /// The block with the vote.
     pub at: u64,
-}
-
-/// Forks whose heights were fixed by votes that are counted beside the state, by name. The database
-/// keeps them. No row is deleted.
-#[derive(Debug)]
-pub struct FixedForks;
-impl Table for FixedForks {
-    const ID: TableId = TableId::plain(91, "fixed_forks");
-    type Key = String;
-    type Value = FixedFork;
-}
-
-/// A fork whose height is fixed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FixedFork {
-    /// The first block in which its rules hold.
-    pub height: u64,
-    /// The block with which that was fixed.
-    pub since: u64,
 }
 
 /// A block as far as votes go.

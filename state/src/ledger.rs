@@ -3,7 +3,7 @@
 
 use types::{Address, Amount, Event, Supply};
 
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::table::Table;

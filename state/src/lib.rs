@@ -10,15 +10,18 @@
     clippy::float_arithmetic
 )]
 
+mod activation;
 pub mod agents;
 pub mod block;
 pub mod bonds;
 pub mod chain;
+mod context;
 pub mod draft;
 pub mod error;
 pub mod execute;
 pub mod fees;
 pub mod forks;
+mod genesis_state;
 pub mod invariants;
 mod ledger;
 pub mod market;
@@ -44,11 +47,13 @@ pub use block::{
     BlockBuilder, BlockError, Executed, Parent, PushError, Resource, check_clock, check_randomness,
     execute_block,
 };
-pub use chain::{Chain, Context, FirstAgent, FirstStateError};
+pub use chain::{Chain, FirstAgent};
+pub use context::Context;
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};
 pub use execute::{check, check_funds, execute};
 pub use fees::Price;
+pub use genesis_state::FirstStateError;
 pub use ledger::supply;
 pub use memory::{Memory, MemoryChain};
 pub use pending::{Base, PendingState, Retracted, SharedPending};

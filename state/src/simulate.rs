@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{Address, Amount, Body, CheckedTx, Run, Supply};
 
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::execute::execute;

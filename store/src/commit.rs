@@ -1,35 +1,47 @@
 //! One block, one write.
 
+mod link;
+mod writer;
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use bytes::Bytes;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::forks::Tally;
-use state::table::{Key, Table, TableId, decode_value, encode_value};
-use state::tables::{CallsByStatus, RunsByStatus};
-use types::{Address, Block, BlockEvents, CheckedTx, Hash, TxLocation, codec};
+use state::table::{Key, Table, decode_value};
+use types::{Address, Block, BlockEvents, CheckedTx, Hash, codec};
 
-use super::cache::HotRows;
-use super::floor::Floors;
-use super::leading::LeadingChanges;
-use super::offers::{LinkRow, make_link};
-use super::open_rows::OpenChanges;
-use super::rocks::{Batch, Rocks};
+use self::link::{LinkRow, make_link};
+use self::writer::{Writer, room_for};
+use super::database::{Inner, Store};
+use super::memory::MemoryUpdate;
+use super::meta::{FORMAT, FORMAT_CELL, GENESIS_CELL, Tip};
+use super::pin;
+use super::rocks::{Batch, Durability};
 use super::tables::{
-    AccountHistory, BODIES, BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, META,
-    TREE_NODES, TREE_STALE, TxIndex, TxKey, ValidatorFigures, ValidatorLinks,
+    BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, META, TREE_NODES, TREE_STALE,
+    ValidatorFigures, ValidatorLinks,
 };
-use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Tip};
-use super::{bodies, history, pin, undecided};
-use crate::tree::{self, TreeUpdate};
+use super::tree::{self, TreeUpdate};
+use super::undecided;
 
 /// How many heights' stale nodes one commit removes at most. One is added per commit, so anything
 /// above one catches up.
 const PRUNED_HEIGHTS_MAX: usize = 4;
+
+/// What the first commit of a chain says.
+#[derive(Clone, Copy, Debug)]
+pub struct GenesisState<'a> {
+    /// The hash of the genesis file.
+    pub hash: Hash,
+    /// The genesis time, milliseconds since 1970.
+    pub timestamp: u64,
+    /// The rows of height 0.
+    pub changes: &'a Changes,
+}
 
 /// A block with everything that it did.
 #[derive(Clone, Copy, Debug)]
@@ -44,16 +56,6 @@ pub struct CommitBlock<'a> {
     pub missed: &'a [Address],
 }
 
-/// When a commit is safe from a crash of the machine. From a crash of the process it always is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Durability {
-    /// When the call returns.
-    Synced,
-    /// At some time, at the latest after [`Store::sync`]. Commits are kept or lost in their order,
-    /// each of them whole, because they stand in one log.
-    Buffered,
-}
-
 /// A block that is ready to be written.
 pub struct Prepared {
     batch: Batch,
@@ -63,36 +65,7 @@ pub struct Prepared {
     is_v7: bool,
     /// What may be a vote for a later fork.
     votes: Vec<CheckedTx>,
-    memory: ForMemory,
-}
-
-/// What memory has to learn from a commit once it is written.
-struct ForMemory {
-    tree: TreeUpdate,
-    hot: HotRows,
-    /// The lowest keys that tables get which are read from their start.
-    lowest: [Option<Vec<u8>>; 2],
-    open_runs: OpenChanges,
-    open_calls: OpenChanges,
-    leading: LeadingChanges,
-    /// What the rows were, if somebody wants to know.
-    former: Option<Arc<Changes>>,
-    /// The count of votes for later forks, if the commit changes it.
-    tally: Option<Tally>,
-}
-
-impl ForMemory {
-    fn of(
-        tree: TreeUpdate,
-        changes: &Changes,
-        former: Option<Arc<Changes>>,
-    ) -> Result<Self, StorageError> {
-        let (hot, lowest) = (HotRows::of(changes), Floors::lowest(changes));
-        let open_runs = OpenChanges::of::<RunsByStatus>(changes)?;
-        let open_calls = OpenChanges::of::<CallsByStatus>(changes)?;
-        let leading = LeadingChanges::of(changes);
-        Ok(Self { tree, hot, lowest, open_runs, open_calls, leading, former, tally: None })
-    }
+    memory: MemoryUpdate,
 }
 
 impl Prepared {
@@ -117,6 +90,21 @@ impl std::fmt::Debug for Prepared {
 }
 
 impl Store {
+    /// Writes height 0 into an empty database; a database that has it already must have the same.
+    /// Answers the tip, which is beyond genesis if the chain was started earlier.
+    ///
+    /// # Errors
+    /// [`StorageError::Genesis`] if the database belongs to another chain.
+    pub fn init(&self, genesis: &GenesisState<'_>) -> Result<Tip, StorageError> {
+        if let Some(found) = self.genesis_hash()? {
+            if found != genesis.hash {
+                return Err(StorageError::Genesis { found, expected: genesis.hash });
+            }
+            return self.tip();
+        }
+        self.commit_genesis(genesis)
+    }
+
     /// Everything about a commit that does not need the decision: computes the next state root and
     /// encodes all rows. Writes nothing, so it can be done for a block that is only proposed.
     ///
@@ -147,7 +135,7 @@ impl Store {
                 writer.typed::<FeeTotals>(&header.index, &fees)?;
             }
             self.count_proposers(&mut writer, header.proposer, input.missed)?;
-            let former = if self.0.pins.is_any() {
+            let former = if self.0.memory.pins.is_any() {
                 Some(Arc::new(pin::former(&self.0, changes)?))
             } else {
                 None
@@ -159,7 +147,7 @@ impl Store {
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
         writer.tree(&tree, &tip)?;
         let is_v7 = self.is_v7(changes)?;
-        let memory = ForMemory::of(tree, changes, former)?;
+        let memory = MemoryUpdate::of(tree, changes, former)?;
         Ok(Prepared { batch: writer.batch, tip, link, is_v7, votes, memory })
     }
 
@@ -198,7 +186,7 @@ impl Store {
         certificate: &[u8],
         durability: Durability,
     ) -> Result<Tip, StorageError> {
-        let Prepared { batch, tip, link, is_v7, votes, mut memory } = prepared;
+        let Prepared { batch, tip, link, is_v7, votes, memory } = prepared;
         let _writing = self.0.writer.lock();
         let expected = self.tip()?.height.saturating_add(1);
         if tip.height != expected {
@@ -212,8 +200,8 @@ impl Store {
         }
         undecided::delete(writer.rocks, &mut writer.batch, tip.height)?;
         let pruned = self.prune(&mut writer, tip.height)?;
-        memory.tally = self.count_next(&mut writer.batch, tip.height, &votes)?;
-        self.write(writer.batch, durability, tip, memory)?;
+        let tally = self.count_next(&mut writer.batch, tip.height, &votes)?;
+        self.write(writer.batch, durability, tip, memory, tally)?;
         self.0.oldest_stale.store(pruned, Ordering::Relaxed);
         Ok(tip)
     }
@@ -230,7 +218,7 @@ impl Store {
         self.commit(self.prepare(input)?, certificate)
     }
 
-    pub(super) fn commit_genesis(&self, genesis: &GenesisState<'_>) -> Result<Tip, StorageError> {
+    fn commit_genesis(&self, genesis: &GenesisState<'_>) -> Result<Tip, StorageError> {
         let GenesisState { hash, timestamp, changes } = *genesis;
         let _writing = self.0.writer.lock();
         let tree = tree::update(&*self.0, 0, changes)?;
@@ -240,7 +228,8 @@ impl Store {
         writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
-        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes, None)?)?;
+        let memory = MemoryUpdate::of(tree, changes, None)?;
+        self.write(writer.batch, Durability::Synced, tip, memory, None)?;
         Ok(tip)
     }
 
@@ -250,30 +239,15 @@ impl Store {
         batch: Batch,
         durability: Durability,
         tip: Tip,
-        memory: ForMemory,
+        update: MemoryUpdate,
+        tally: Option<Tally>,
     ) -> Result<(), StorageError> {
-        let ForMemory { tree, hot, lowest, open_runs, open_calls, leading, former, tally } = memory;
-        let inner = &*self.0;
-        inner.pins.keep(former.as_ref());
-        inner.floors.before_write(lowest);
-        inner.leading.before_write();
-        inner.open_runs.before_write(tip.height, open_runs);
-        inner.open_calls.before_write(tip.height, open_calls);
-        inner.rocks.write(batch, durability).inspect_err(|_| {
-            inner.open_runs.abandon();
-            inner.open_calls.abandon();
-        })?;
-        inner.hot.update(hot);
-        inner.floors.after_write();
-        inner.leading.after_write(tip.height, leading);
+        let Inner { rocks, memory, .. } = &*self.0;
+        let written = memory.before_write(tip.height, update);
+        rocks.write(batch, durability).inspect_err(|_| memory.abandon())?;
+        memory.after_write(tip.height, written);
         self.learn_count(tally);
-        for (key, node) in tree.nodes {
-            inner.nodes.insert(key.into_boxed_slice(), Bytes::from(node));
-        }
-        for key in &tree.stale {
-            inner.nodes.remove(key);
-        }
-        *inner.tip.write() = Some(tip);
+        *self.0.tip.write() = Some(tip);
         Ok(())
     }
 
@@ -322,82 +296,6 @@ impl Store {
             figures.missed = figures.missed.saturating_add(rounds);
             figures.proposed = figures.proposed.saturating_add(u64::from(address == proposer));
             writer.typed::<ValidatorFigures>(&address, &figures)?;
-        }
-        Ok(())
-    }
-}
-
-/// A batch with room for what a block will put into it: growing it later means copying it.
-fn room_for(block: &Block) -> Batch {
-    let sizes = block.transactions.iter().map(|tx| tx.encoded_bytes());
-    let bytes = sizes.fold(16 << 10, usize::saturating_add);
-    Batch::with_capacity(bytes.saturating_mul(2))
-}
-
-/// A batch in the making.
-struct Writer<'a> {
-    rocks: &'a Rocks,
-    batch: Batch,
-}
-
-impl Writer<'_> {
-    fn raw(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), StorageError> {
-        self.batch.put(&self.rocks.table(table)?, key, value);
-        Ok(())
-    }
-
-    fn typed<T: Table>(&mut self, key: &T::Key, value: &T::Value) -> Result<(), StorageError> {
-        self.raw(T::ID, &key.to_bytes(), &encode_value::<T>(value))
-    }
-
-    /// Rows of execution.
-    fn rows(&mut self, changes: &Changes) -> Result<(), StorageError> {
-        for (table, rows) in changes {
-            let table = self.rocks.table(*table)?;
-            for (key, value) in rows {
-                match value {
-                    Some(value) => self.batch.put(&table, key, value),
-                    None => self.batch.delete(&table, key),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Nodes of the tree, and the tip.
-    fn tree(&mut self, tree: &TreeUpdate, tip: &Tip) -> Result<(), StorageError> {
-        let nodes = self.rocks.table(TREE_NODES)?;
-        for (key, node) in &tree.nodes {
-            self.batch.put(&nodes, key, node);
-        }
-        if !tree.stale.is_empty() {
-            self.raw(TREE_STALE, &tip.height.to_be_bytes(), &tree.stale_value())?;
-        }
-        self.raw(META, TIP_CELL, &codec::encode(tip))
-    }
-
-    /// The block's transactions and their indexes, each table in the order of its keys: RocksDB
-    /// finds the place of a row faster beside the one before.
-    fn block(&mut self, block: &Block, events: &BlockEvents) -> Result<(), StorageError> {
-        let height = block.header.index;
-        let bodies = self.rocks.table(BODIES)?;
-        for (first, bytes) in bodies::segments(block) {
-            self.batch.put(&bodies, &(height, first).to_bytes(), &bytes);
-        }
-        let mut index: Vec<(TxKey, u32)> = block
-            .transactions
-            .iter()
-            .zip(0_u32..)
-            .map(|(tx, position)| (TxKey::of(&tx.hash()), position))
-            .collect();
-        index.sort_unstable();
-        let table = self.rocks.table(TxIndex::ID)?;
-        for (key, position) in index {
-            let place = encode_value::<TxIndex>(&TxLocation { height, position });
-            self.batch.put(&table, &key.to_bytes(), &place);
-        }
-        for (address, positions) in history::positions(block, events) {
-            self.typed::<AccountHistory>(&(address, height), &positions)?;
         }
         Ok(())
     }

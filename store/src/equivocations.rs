@@ -6,9 +6,8 @@ use state::error::StorageError;
 use state::table::{Key, Table, encode_value};
 use types::Address;
 
-use super::Store;
-use super::commit::Durability;
-use super::rocks::Batch;
+use super::database::Store;
+use super::rocks::{Batch, Durability};
 use super::tables::{Equivocation, EquivocationRows, Equivocations};
 
 impl Store {

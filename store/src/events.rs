@@ -4,10 +4,9 @@
 use state::error::StorageError;
 use types::codec;
 
-use super::commit::Durability;
-use super::rocks::{Batch, Rocks, Source};
+use super::meta::{EVENTS_FROM_CELL, TIP_CELL, Tip};
+use super::rocks::{Batch, Durability, Rocks, Source};
 use super::tables::META;
-use super::{EVENTS_FROM_CELL, TIP_CELL, Tip, read_cell};
 
 /// Notes, once in a database's life, that its next block is the first with events.
 pub(super) fn mark_once(rocks: &Rocks) -> Result<(), StorageError> {
@@ -23,13 +22,13 @@ pub(super) fn mark_once(rocks: &Rocks) -> Result<(), StorageError> {
 /// The first block with events. Of a database that is read as a program before 0.3 left it: the one that
 /// comes next.
 pub(super) fn first(source: &Source<'_>) -> Result<u64, StorageError> {
-    match read_cell(source, EVENTS_FROM_CELL)? {
+    match source.cell(EVENTS_FROM_CELL)? {
         Some(first) => Ok(first),
         None => after_tip(source),
     }
 }
 
 fn after_tip(source: &Source<'_>) -> Result<u64, StorageError> {
-    let tip: Option<Tip> = read_cell(source, TIP_CELL)?;
+    let tip: Option<Tip> = source.cell(TIP_CELL)?;
     Ok(tip.map_or(1, |tip| tip.height.saturating_add(1)))
 }

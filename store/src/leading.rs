@@ -27,8 +27,8 @@ use state::table::{Table, TableId};
 use state::tables::OffersByExecutor;
 use state::view::{Range, RawRow};
 
+use super::meta::{TIP_CELL, Tip};
 use super::rocks::Source;
-use super::{TIP_CELL, Tip, read_cell};
 
 /// So many bytes of a key are the executor: its form and 32 bytes.
 const EXECUTOR_BYTES: usize = 33;
@@ -278,7 +278,7 @@ impl Leading {
         source: &Source<'_>,
     ) -> Result<Vec<RawRow>, StorageError> {
         let Some(executor) = executor_of(table, &range) else { return source.scan(table, range) };
-        let tip: Option<Tip> = read_cell(source, TIP_CELL)?;
+        let tip: Option<Tip> = source.cell(TIP_CELL)?;
         let height = tip.map_or(0, |tip| tip.height);
         let is_newest = |state: &State| state.height == height;
         {

@@ -8,9 +8,8 @@ use state::tables::{Bonds, CallMembers, CallsByMember, OfferCounts, Offers, Offe
 use state::view::{self, Range};
 use types::{Address, Amount, TxLocation};
 
-use super::Store;
-use super::commit::Durability;
-use super::rocks::Batch;
+use super::database::Store;
+use super::rocks::{Batch, Durability};
 
 /// How many offers, or members of calls, are looked at together.
 const PAGE: usize = 1_000;

@@ -28,7 +28,7 @@ use types::call::CallStatus;
 use types::{Hash, RunStatus, TxLocation};
 
 use super::rocks::Source;
-use super::snapshot::typed;
+use super::row::typed;
 
 /// The key of a row: the status, and where the run or call was requested.
 type Place = (u8, u64, u32);

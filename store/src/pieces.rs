@@ -5,8 +5,7 @@ use state::pieces::Pieces;
 use state::table::{Key, Table, decode_value, encode_value};
 use state::tables::{BlobChunks, BlobPieces, Blobs};
 
-use super::commit::Durability;
-use super::rocks::{Batch, Rocks};
+use super::rocks::{Batch, Durability, Rocks};
 use super::tables::META;
 
 /// The cell that says that the table is complete. Its value says nothing more.

@@ -7,12 +7,13 @@ use rocksdb::{
     ColumnFamily, DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, WriteBatch,
     WriteOptions, checkpoint, properties,
 };
+use serde::de::DeserializeOwned;
 use state::error::StorageError;
 use state::table::TableId;
 use state::view::{Range, RawRow};
+use types::codec;
 
-use super::DatabaseMemory;
-use super::commit::Durability;
+use super::meta::{FORMAT_CELL, check_format};
 use super::options::{self, Options};
 use super::tables::{self, META};
 
@@ -20,6 +21,28 @@ type Iterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
 
 /// The column family that every RocksDB has. It stays empty.
 const DEFAULT: &str = "default";
+
+/// Memory that the database holds, in bytes; beside it there is what it allocates while it works.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DatabaseMemory {
+    /// Cached blocks, filters and indexes; bounded by [`Options::block_cache_bytes`].
+    pub block_cache: u64,
+    /// Rows that are not in files yet, or that somebody still reads; bounded by
+    /// [`Options::write_buffer_bytes`], about.
+    pub memtables: u64,
+    /// What open files take outside the cache; an estimate.
+    pub table_readers: u64,
+}
+
+/// When a commit is safe from a crash of the machine. From a crash of the process it always is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Durability {
+    /// When the call returns.
+    Synced,
+    /// At some time, at the latest after [`Rocks::sync`]. Commits are kept or lost in their order,
+    /// each of them whole, because they stand in one log.
+    Buffered,
+}
 
 /// An open database.
 pub(super) struct Rocks {
@@ -168,6 +191,13 @@ impl Source<'_> {
     /// Whether a key has a value; the value is not copied.
     pub(super) fn contains(&self, table: TableId, key: &[u8]) -> Result<bool, StorageError> {
         Ok(self.pinned(table, key)?.is_some())
+    }
+
+    /// A single value of the table `meta`.
+    pub(super) fn cell<T: DeserializeOwned>(&self, name: &[u8]) -> Result<Option<T>, StorageError> {
+        let Some(cell) = self.get(META, name)? else { return Ok(None) };
+        let value = codec::decode(&cell);
+        value.map(Some).map_err(|source| StorageError::Decode { table: META.name, source })
     }
 
     fn pinned(
@@ -369,7 +399,7 @@ fn refuse_other_tables(path: &Path) -> Result<(), StorageError> {
     let db = DB::open_cf_for_read_only(&settings, path, [DEFAULT, META.name], false)
         .map_err(database)?;
     let rocks = Rocks { db };
-    super::check_format(&rocks.live())
+    check_format(rocks.live().get(META, FORMAT_CELL)?)
 }
 
 fn database(error: rocksdb::Error) -> StorageError {

@@ -1,7 +1,7 @@
 //! One moment of the database: the state as it was, and every query on it.
 
 use state::error::StorageError;
-use state::table::{Key, Table, TableId, decode_value};
+use state::table::{Key, Table, TableId};
 use state::view::{self, Range, RawRow, Read};
 use types::{CheckedTx, TxLocation};
 
@@ -9,6 +9,7 @@ use super::bodies;
 use super::leading::Leading;
 use super::open_rows::OpenRows;
 use super::rocks::Source;
+use super::row::typed;
 
 /// The state and the blocks at one moment. What is committed afterwards does not show.
 ///
@@ -98,16 +99,6 @@ impl<'db> Snapshot<'db> {
         })?;
         fault.map_or(Ok(()), Err)
     }
-}
-
-/// A row as its table has it.
-pub(super) fn typed<T: Table>(
-    key: &[u8],
-    value: &[u8],
-) -> Result<(T::Key, T::Value), StorageError> {
-    let key = T::Key::from_bytes(key)
-        .ok_or(StorageError::Inconsistent { what: "a key has the wrong length" })?;
-    Ok((key, decode_value::<T>(value)?))
 }
 
 impl std::fmt::Debug for Snapshot<'_> {

@@ -36,7 +36,7 @@ use state::table::{Key, Table, TableId};
 use state::tables;
 use types::{Address, BlockEvents, BlockFees, Hash, Signature, TxLocation};
 
-use super::offers::Link;
+use super::tree::Proof;
 
 /// Single values by name.
 pub(crate) const META: TableId = TableId::plain(64, "meta");
@@ -240,6 +240,19 @@ impl Table for EquivocationRows {
     const ID: TableId = TableId::plain(76, "equivocations");
     type Key = Address;
     type Value = Equivocations;
+}
+
+/// What the header of a height proves about the validators of the next.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Link {
+    /// [`types::Header::payload`] of the block after the one that decided the change.
+    pub header: String,
+    /// Its certificate.
+    pub certificate: Vec<u8>,
+    /// The stored bytes of the row `validators` in the state whose root the header carries.
+    pub sets: Vec<u8>,
+    /// Its proof.
+    pub proof: Proof,
 }
 
 /// What headers prove about the validators that come next, by their heights. No row is deleted.

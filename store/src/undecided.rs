@@ -9,9 +9,9 @@ use state::error::StorageError;
 use state::table::Key;
 use types::{Address, Hash, Signature, codec};
 
-use super::rocks::{Batch, Rocks};
+use super::database::Store;
+use super::rocks::{Batch, Durability, Rocks};
 use super::tables::UNDECIDED;
-use super::{Durability, Store};
 
 /// A proposed block of an open height.
 #[derive(Clone, PartialEq, Eq, Debug)]

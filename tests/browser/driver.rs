@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -13,7 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::node::wait_for;
+use testkit::node::wait_for;
+use testkit::process::Process;
 
 /// The member under which the protocol names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -51,9 +52,9 @@ fn in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// A `chromedriver`. Dropping it kills it; sessions must have ended before.
+/// A `chromedriver`. Sessions must have ended before it is dropped.
 pub(crate) struct Driver {
-    process: Child,
+    _process: Process,
     address: SocketAddr,
     chromium: PathBuf,
 }
@@ -62,9 +63,8 @@ impl Driver {
     pub(crate) fn start(programs: &Programs) -> anyhow::Result<Self> {
         let mut command = Command::new(&programs.driver);
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn().context("starting chromedriver")?;
-        let printed = process.stdout.take().context("chromedriver prints its port")?;
-        let port = BufReader::new(printed).lines().map_while(Result::ok).find_map(|line| {
+        let mut process = Process::start("chromedriver", &mut command)?;
+        let port = process.lines()?.iter().find_map(|line| {
             line.rsplit_once("started successfully on port ")?
                 .1
                 .trim_end_matches('.')
@@ -73,7 +73,7 @@ impl Driver {
         });
         let port = port.context("chromedriver ended without a port")?;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        Ok(Self { process, address, chromium: programs.chromium.clone() })
+        Ok(Self { _process: process, address, chromium: programs.chromium.clone() })
     }
 
     /// A browser without a history, with nothing to reach but this machine.
@@ -108,13 +108,6 @@ impl Driver {
         browser.open("about:blank")?;
         browser.forget_requests()?;
         Ok(browser)
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
     }
 }
 

@@ -18,65 +18,45 @@ mod scene;
 mod story;
 mod wire;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use clap::Parser;
+use testkit::node::DevOptions;
+use testkit::suite::{self, Finished, Outcome, Selection, Style, Suite, say};
 
-use cases::CASES;
+use cases::{CASES, Visit};
 use driver::{Driver, Programs};
 use scene::Scene;
-use tests::node::DevOptions;
-
-/// What `automake` and others take for "skipped".
-const SKIPPED: u8 = 77;
 
 #[derive(Debug, Parser)]
 #[command(name = "browser", about = "Chromium opens the page that a real node serves")]
 struct Cli {
-    /// Only cases whose name contains this
-    filter: Option<String>,
-    /// Only list the cases
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    selection: Selection,
     /// Measure instead of testing
     #[arg(long)]
     measure: bool,
 }
 
-/// Says what happens, for whoever waits.
-fn say(line: &str) {
-    let mut stdout = std::io::stdout().lock();
-    drop(writeln!(stdout, "{line}"));
-    drop(stdout.flush());
-}
+/// A line for each case, with its time or why it failed.
+const STYLE: Style = Style {
+    name_width: 20,
+    line: |Finished { name, took, result, .. }| match result {
+        Ok(_) => format!("ok      {name:<20} {took:.0?}"),
+        Err(error) => format!("FAILED  {name:<20} {error:#}"),
+    },
+    ..Style::LINES
+};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if cli.list {
-        CASES.iter().for_each(|case| say(&format!("{:<20} {}", case.name, case.about)));
-        return ExitCode::SUCCESS;
+    let suite = Suite { name: "browser", cases: CASES, style: STYLE };
+    if cli.selection.list {
+        return suite.list(&cli.selection);
     }
-    let programs = match Programs::find() {
-        Ok(programs) => programs,
-        Err(missing) => {
-            say(&format!("browser suite: SKIPPED: {missing}"));
-            return ExitCode::from(SKIPPED);
-        }
-    };
-    match run(&cli, &programs) {
-        Ok(count) => {
-            say(&format!("browser suite: RAN: {count} cases passed"));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            say(&format!("browser suite: FAILED: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    suite::conclude(suite.name, run(&cli, &suite))
 }
 
 /// Where pictures are kept: a folder of the compile outputs.
@@ -87,35 +67,32 @@ fn artefacts() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-fn run(cli: &Cli, programs: &Programs) -> anyhow::Result<usize> {
-    let (driver, artefacts) = (Driver::start(programs)?, artefacts()?);
+fn run(cli: &Cli, suite: &Suite<Visit>) -> anyhow::Result<Outcome> {
+    let programs = match Programs::find() {
+        Ok(programs) => programs,
+        Err(missing) => return Ok(Outcome::Skipped(missing)),
+    };
+    let (driver, artefacts) = (Driver::start(&programs)?, artefacts()?);
     if cli.measure {
         cases::measure::run(&mut Scene::start(&driver, &artefacts)?)?;
         // Blocks that are far apart: one takes all that waits.
         let slow = DevOptions { block_time_ms: 4_000, ..DevOptions::from_environment() };
         cases::measure::large_block(&mut Scene::start_with(&driver, &artefacts, slow)?)?;
-        return Ok(0);
+        return Ok(Outcome::Passed("0 cases passed".to_owned()));
     }
-    let wanted = cli.filter.as_deref().unwrap_or_default();
-    let chosen: Vec<_> = CASES.iter().filter(|case| case.name.contains(wanted)).collect();
-    if chosen.is_empty() {
-        bail!("no case has {wanted:?} in its name; --list shows them");
-    }
-    let mut failed = Vec::new();
-    for case in &chosen {
-        let began = Instant::now();
-        let more = case.chain.iter().map(ToString::to_string).collect();
+    let finished = suite.run(&cli.selection, |case| {
+        let more = case.run.chain.iter().map(ToString::to_string).collect();
         let options = DevOptions { more, ..DevOptions::from_environment() };
         let mut scene = Scene::start_with(&driver, &artefacts, options)?;
-        match (case.run)(&mut scene).and_then(|()| scene.asked_nobody_else()) {
-            Ok(()) => say(&format!("ok      {:<20} {:.0?}", case.name, began.elapsed())),
-            Err(error) => {
-                say(&format!("FAILED  {:<20} {error:#}", case.name));
-                drop(scene.picture(&format!("failed-{}", case.name)));
-                failed.push(case.name);
-            }
+        let result = (case.run.run)(&mut scene).and_then(|()| scene.asked_nobody_else());
+        if result.is_err() {
+            drop(scene.picture(&format!("failed-{}", case.name)));
         }
-    }
+        result.map(|()| Outcome::Passed(String::new()))
+    })?;
     say(&format!("pictures: {}", artefacts.display()));
-    if failed.is_empty() { Ok(chosen.len()) } else { bail!("{}", failed.join(", ")) }
+    let failed = finished.iter().filter(|case| case.result.is_err());
+    let failed: Vec<_> = failed.map(|case| case.name).collect();
+    ensure!(failed.is_empty(), "{}", failed.join(", "));
+    Ok(Outcome::Passed(format!("{} cases passed", finished.len())))
 }

@@ -3,11 +3,11 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::node::wait_for;
-use types::agent::ExecutorId;
-use types::ids::{self, Committer, compute_commitment};
-use types::tx::{AgentRegister, CallCommit, CallReveal, HexBytes, MinerBond, MinerOffer};
+use testkit::actor::Actor;
+use testkit::market::bodies::{self, MANIFEST};
+use testkit::node::wait_for;
+use types::ids;
+use types::tx::{AgentCall, AgentRegister, CallReveal, HexBytes, WorkLimits};
 use types::{Amount, Body, Hash};
 
 use crate::scene::Scene;
@@ -15,8 +15,8 @@ use crate::scene::Scene;
 /// The chain of `ombra dev`.
 const CHAIN: &str = "ombra-dev";
 const BOND: u64 = 20_000_000;
-const PER_CALL: u64 = 1_000;
-const MANIFEST: Hash = Hash::new([0xee; 32]);
+/// More than a call of three members costs.
+const MAX_FEE: u64 = 10_000;
 /// What strangers may write.
 pub(crate) const DESCRIPTION: &str =
     "Says whether a review is good. <img src=x onerror=\"alert(1)\"> <script>alert(2)</script>";
@@ -47,22 +47,29 @@ pub(crate) fn open(
     let register = AgentRegister { agent_id, metadata: metadata.to_string() };
     let mut texts = vec![owner.sign_on(CHAIN, &Body::AgentRegister(register))];
     for miner in &mut scene.people[miners] {
-        let bond = Body::MinerBond(MinerBond { amount: Amount::new(BOND) });
-        texts.extend([miner.sign(&bond), miner.sign_on(CHAIN, &Body::MinerOffer(offer()))]);
+        let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
+        texts.extend([miner.sign(&bodies::bond(BOND)), miner.sign_on(CHAIN, &offer)]);
     }
     scene.include(&texts)?;
     Ok(agent_id.to_string())
 }
 
-fn offer() -> MinerOffer {
-    MinerOffer {
-        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-        capacity: 9,
-        per_call: Amount::new(PER_CALL),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    }
+/// A person asks three members of an agent that judges reviews; answers the call's id.
+pub(crate) fn call(scene: &mut Scene, person: usize, agent_id: &str) -> anyhow::Result<String> {
+    let requester = &mut scene.people[person];
+    let plain = bodies::call(CHAIN, requester, Hash::parse(agent_id)?);
+    let arguments =
+        json!({ "agentId": agent_id, "method": "judge", "args": ["What a book", 5, []] });
+    let encoded = scene.node.call("ombra_encodeCall", &arguments)?;
+    let payload = encoded["payload"].as_str().with_context(|| encoded.to_string())?;
+    let payload = HexBytes::parse(payload).context("the payload is hex")?;
+    let limits = WorkLimits { input_tokens: 100, output_tokens: 100, fuel: 0, result_bytes: 1_000 };
+    let max_fee = Amount::new(MAX_FEE);
+    let body = AgentCall { payload, max_fee, limits, ..plain };
+    let call_id = body.call_id.to_string();
+    let text = requester.sign_on(CHAIN, &Body::AgentCall(body));
+    scene.include(&[text])?;
+    Ok(call_id)
 }
 
 /// The members of a round in the order of the draw, once they are drawn.
@@ -78,39 +85,6 @@ pub(crate) fn members(scene: &Scene, call_id: &str, round: usize) -> anyhow::Res
     drawn.iter().map(place).collect()
 }
 
-/// A member's transactions for one answer.
-struct Speech {
-    call_id: Hash,
-    round: u64,
-    said: Said,
-}
-
-impl Speech {
-    fn reveal(&self) -> CallReveal {
-        CallReveal {
-            call_id: self.call_id,
-            round: self.round,
-            salt: Hash::new([5; 32]),
-            outcome: "success".to_owned(),
-            result: HexBytes(result(self.said)),
-            input_tokens: 12,
-            output_tokens: 3,
-            fuel: 0,
-            receipt_hash: Hash::new([7; 32]),
-            reason: None,
-        }
-    }
-
-    fn commit(&self, member: &Actor) -> anyhow::Result<CallCommit> {
-        let Self { call_id, round, .. } = *self;
-        let by = Committer { call_id, round, member: member.address() };
-        let reveal = self.reveal();
-        let answer = reveal.answer().context("an outcome that there is")?;
-        let commitment = compute_commitment(&by, &reveal.salt, &answer);
-        Ok(CallCommit { call_id, round, commitment })
-    }
-}
-
 /// Members commit to what they say; `speak` then reveals it.
 pub(crate) fn commit(
     scene: &mut Scene,
@@ -118,14 +92,10 @@ pub(crate) fn commit(
     round: u64,
     said: &[(usize, Said)],
 ) -> anyhow::Result<()> {
-    let mut texts = Vec::new();
-    for (person, said) in said {
-        let speech = Speech { call_id: Hash::parse(call_id)?, round, said: *said };
-        let member = &mut scene.people[*person];
-        let commit = speech.commit(member)?;
-        texts.push(member.sign_on(CHAIN, &Body::CallCommit(commit)));
-    }
-    scene.include(&texts).map(drop)
+    include(scene, call_id, round, said, |member, reveal| {
+        let commit = bodies::commit(member, &reveal).context("an outcome that there is")?;
+        Ok(Body::CallCommit(commit))
+    })
 }
 
 /// Members show what they have committed to.
@@ -135,11 +105,29 @@ pub(crate) fn speak(
     round: u64,
     said: &[(usize, Said)],
 ) -> anyhow::Result<()> {
+    include(scene, call_id, round, said, |_, reveal| Ok(Body::CallReveal(reveal)))
+}
+
+/// Has each member send what `body` makes of its answer.
+fn include(
+    scene: &mut Scene,
+    call_id: &str,
+    round: u64,
+    said: &[(usize, Said)],
+    body: impl Fn(&Actor, CallReveal) -> anyhow::Result<Body>,
+) -> anyhow::Result<()> {
     let mut texts = Vec::new();
     for (person, said) in said {
-        let speech = Speech { call_id: Hash::parse(call_id)?, round, said: *said };
         let member = &mut scene.people[*person];
-        texts.push(member.sign_on(CHAIN, &Body::CallReveal(speech.reveal())));
+        let reveal = CallReveal {
+            round,
+            input_tokens: 12,
+            output_tokens: 3,
+            receipt_hash: Hash::new([7; 32]),
+            ..bodies::reveal(Hash::parse(call_id)?, &result(*said))
+        };
+        let body = body(member, reveal)?;
+        texts.push(member.sign_on(CHAIN, &body));
     }
     scene.include(&texts).map(drop)
 }

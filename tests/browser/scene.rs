@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node};
-use tests::workload::keys;
+use testkit::actor::Actor;
+use testkit::http::{self, Connection};
+use testkit::node::{DevOptions, Node};
+use testkit::workload::keys;
 
 use crate::driver::{Browser, Driver};
 use crate::wire::Wire;
@@ -21,6 +21,8 @@ pub(crate) struct Scene {
     pub(crate) wire: Wire,
     pub(crate) people: Vec<Actor>,
     pub(crate) browser: Browser,
+    /// Pages of others that were opened on purpose.
+    others: Vec<String>,
     artefacts: PathBuf,
 }
 
@@ -42,7 +44,8 @@ impl Scene {
         let people = keys(ACCOUNTS)?.into_iter().map(Actor::new).collect();
         let browser = driver.open()?;
         browser.resize(1280, 900)?;
-        Ok(Self { node, wire, people, browser, artefacts: artefacts.to_owned() })
+        let (others, artefacts) = (Vec::new(), artefacts.to_owned());
+        Ok(Self { node, wire, people, browser, others, artefacts })
     }
 
     /// Where every request of the page has to go.
@@ -92,13 +95,19 @@ impl Scene {
         Ok(hashes)
     }
 
-    /// Everything that was asked for came from this node.
+    /// A page of somebody else was opened on purpose.
+    pub(crate) fn also_asked(&mut self, origin: &str) {
+        self.others.push(origin.to_owned());
+    }
+
+    /// Everything that was asked for came from this node, or from pages that were opened on purpose.
     pub(crate) fn asked_nobody_else(&self) -> anyhow::Result<()> {
         let (http, websocket) = (self.origin() + "/", format!("ws://{}/", self.wire.address));
         let requested = self.browser.requested()?;
         ensure!(requested.contains(&websocket), "no WebSocket: {requested:?}");
         for address in requested {
-            let is_own = address.starts_with(&http) || address == websocket;
+            let is_meant = self.others.iter().any(|origin| address.starts_with(origin));
+            let is_own = address.starts_with(&http) || address == websocket || is_meant;
             ensure!(is_own || address == "about:blank", "the page asked for {address}");
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::actor::{self, Actor};
+use testkit::actor::{self, Actor};
 use types::tx::{Attachment, BlobInit, ChatTurn, MinerRegister, ToolCall};
 use types::{Body, Hash};
 

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use tests::http::Connection;
-use tests::node::wait_for;
+use testkit::http::Connection;
+use testkit::node::wait_for;
+use testkit::suite::Case;
 
 use crate::engine::docker;
 use crate::testnet::Testnet;
@@ -12,8 +13,8 @@ use crate::testnet::Testnet;
 /// What a check may add for the reader.
 type Note = anyhow::Result<Option<String>>;
 
-/// A claim, and how it is tried.
-type Check = (&'static str, fn(&mut Testnet<'_>) -> Note);
+/// A check: its name is the claim, about which nothing more is to be said.
+type Check = Case<fn(&mut Testnet<'_>) -> Note>;
 
 /// The four validators.
 const VALIDATORS: [usize; 4] = [0, 1, 2, 3];
@@ -23,16 +24,32 @@ const FOLLOWER: usize = 4;
 
 /// Every check.
 pub(crate) const ALL: &[Check] = &[
-    ("five containers come up healthy and find each other by name", comes_up),
-    ("nodes are not root, keep their keys, and cannot write outside their volume", is_confined),
-    ("only JSON-RPC is published, on loopback, and foreign host names are refused", is_closed),
-    ("metrics are reached by name within the network", tells_metrics),
-    ("a transfer through the follower is in the same block on all nodes", pays),
-    ("a node that crashes is started again and catches up", restarts),
-    ("blocks go on without a killed validator, which catches up when it is back", loses_one),
-    ("blocks go on while a validator is cut off, which catches up when it is back", cuts_off),
-    ("down and up keep the chain", keeps_the_chain),
-    ("down with volumes leaves nothing", leaves_nothing),
+    Case::new("five containers come up healthy and find each other by name", "", comes_up),
+    Case::new(
+        "nodes are not root, keep their keys, and cannot write outside their volume",
+        "",
+        is_confined,
+    ),
+    Case::new(
+        "only JSON-RPC is published, on loopback, and foreign host names are refused",
+        "",
+        is_closed,
+    ),
+    Case::new("metrics are reached by name within the network", "", tells_metrics),
+    Case::new("a transfer through the follower is in the same block on all nodes", "", pays),
+    Case::new("a node that crashes is started again and catches up", "", restarts),
+    Case::new(
+        "the chain goes on without a killed validator, which catches up after its restart",
+        "",
+        loses_one,
+    ),
+    Case::new(
+        "blocks go on while a validator is cut off, which catches up when it is back",
+        "",
+        cuts_off,
+    ),
+    Case::new("down and up keep the chain", "", keeps_the_chain),
+    Case::new("down with volumes leaves nothing", "", leaves_nothing),
 ];
 
 fn comes_up(net: &mut Testnet<'_>) -> Note {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, bail};
-use tests::node::binary;
+use testkit::node::binary;
 
-use crate::say;
+use testkit::suite::say;
 
 /// The base that users get.
 const PUBLIC_BASE: &str = "debian:bookworm-slim";

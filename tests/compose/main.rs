@@ -13,60 +13,34 @@ mod checks;
 mod engine;
 mod testnet;
 
-use std::io::Write;
 use std::process::ExitCode;
+
+use testkit::suite::{self, Outcome, Style, Suite, say};
 
 use engine::Engine;
 use testnet::Testnet;
 
-/// What `automake` and others take for "skipped".
-const SKIPPED: u8 = 77;
-
-/// Says what happens, for whoever waits.
-fn say(line: &str) {
-    let mut stdout = std::io::stdout().lock();
-    drop(writeln!(stdout, "{line}"));
-    drop(stdout.flush());
+fn main() -> ExitCode {
+    suite::conclude("compose", run())
 }
 
-fn main() -> ExitCode {
+fn run() -> anyhow::Result<Outcome> {
     let engine = match Engine::find() {
         Ok(engine) => engine,
-        Err(reason) => {
-            say(&format!("compose suite: SKIPPED: {reason}"));
-            return ExitCode::from(SKIPPED);
-        }
+        Err(reason) => return Ok(Outcome::Skipped(reason)),
     };
-    match run(&engine) {
-        Ok(checks) => {
-            say(&format!("compose suite: RAN: {checks} checks passed"));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            say(&format!("compose suite: FAILED: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(engine: &Engine) -> anyhow::Result<usize> {
     let image = engine.image()?;
-    let mut net = Testnet::write(engine, &image, 4, 1)?;
-    let mut passed = 0;
-    for (claim, check) in checks::ALL {
-        let began = std::time::Instant::now();
-        match check(&mut net) {
-            Ok(note) => {
-                let seconds = began.elapsed().as_secs_f64();
-                let note = note.map_or_else(String::new, |note| format!(": {note}"));
-                say(&format!("ok   {claim}{note} ({seconds:.1} s)"));
-                passed += 1;
-            }
-            Err(error) => {
-                say(&format!("FAIL {claim}: {error:#}\n{}", net.logs()));
-                return Err(error.context(*claim));
-            }
+    let mut net = Testnet::write(&engine, &image, 4, 1)?;
+    let suite = Suite { name: "compose", cases: checks::ALL, style: Style::LINES };
+    for check in suite.cases {
+        let finished = suite.run_case(check, || {
+            let note = (check.run)(&mut net)?;
+            Ok(Outcome::Passed(note.unwrap_or_default()))
+        });
+        if let Err(error) = finished.result {
+            say(&net.logs());
+            return Err(error.context(check.name));
         }
     }
-    Ok(passed)
+    Ok(Outcome::Passed(format!("{} checks passed", suite.cases.len())))
 }

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use serde_json::Value;
 use tempfile::TempDir;
-use tests::net::{Member, free_ports};
-use tests::node::{binary, wait_for};
-use tests::workload::Workload;
+use testkit::net::{Member, free_ports};
+use testkit::node::{binary, wait_for};
+use testkit::workload::Workload;
 
 use crate::engine::{Engine, docker, run};
 

@@ -5,14 +5,14 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
-use miner::executor::{
+use agent::clock::Clock;
+use agent::executor::{
     Agent, Containers, ContainersConfig, Context, Executed, Executors, Library, Stop, Task,
 };
-use miner::ports::Clock;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +23,8 @@ use crate::images::{Images, docker};
 
 /// The socket of the engine.
 pub(crate) const SOCKET: &str = "/var/run/docker.sock";
-/// Whose containers those of a case are.
-pub(crate) const OWNER: Address = Address::new([7; 20]);
+/// Whose containers those of this run are.
+static OWNER: OnceLock<Address> = OnceLock::new();
 /// Longer is not waited for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,6 +32,14 @@ pub(crate) const LIMITS: CallLimits = CallLimits {
     usage: Usage { input_tokens: 100, output_tokens: 10, fuel: 5_000_000_000 },
     result_bytes: 2_048,
 };
+
+/// Whose containers those of this run are: another one may be under way with the same engine.
+pub(crate) fn owner() -> Address {
+    *OWNER.get_or_init(|| {
+        let digest = Hash::digest(&std::process::id().to_be_bytes());
+        Address::new(std::array::from_fn(|place| digest.as_bytes()[place]))
+    })
+}
 
 /// A clock that a case sets.
 #[derive(Debug, Default)]
@@ -85,7 +93,7 @@ impl<'a> Bench<'a> {
     }
 
     pub(crate) fn miner_with(&self, config: ContainersConfig) -> Miner<'_> {
-        self.miner_of(Some(OWNER), config)
+        self.miner_of(Some(owner()), config)
     }
 
     pub(crate) fn miner_of(&self, owner: Option<Address>, config: ContainersConfig) -> Miner<'_> {
@@ -143,7 +151,7 @@ impl Miner<'_> {
 
     pub(crate) fn run(&self, agent: &Agent, payload: &[u8], until: Option<Instant>) -> Executed {
         self.executors.run(&Task {
-            context: Context { call_id: Hash::digest(b"call"), requester: OWNER },
+            context: Context { call_id: Hash::digest(b"call"), requester: owner() },
             agent,
             payload,
             limits: LIMITS,
@@ -203,7 +211,7 @@ pub(crate) fn containers(label: &str, is_running: bool) -> anyhow::Result<Vec<St
 
 /// The label of the containers of a case.
 pub(crate) fn own_label() -> String {
-    format!("ombra.miner={OWNER}")
+    format!("ombra.miner={}", owner())
 }
 
 /// Waits for something.
@@ -221,13 +229,15 @@ pub(crate) fn wait_for(
     Ok(())
 }
 
-/// Lets an agent hang until this process is killed.
-pub(crate) fn hang(image: &str) -> anyhow::Result<()> {
+/// Lets an agent hang until this process, which works for another one, is killed.
+pub(crate) fn hang(image: &str, owner_of_run: &str) -> anyhow::Result<()> {
+    let owner_of_run = owner_of_run.parse().ok().context("an address")?;
+    OWNER.get_or_init(|| owner_of_run);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let guard = runtime.enter();
     let mut config = config([&image.to_owned()]);
     config.wall_ms_max = 600_000;
-    let containers = Containers::new(config, Some(OWNER), Arc::<Dial>::default());
+    let containers = Containers::new(config, Some(owner()), Arc::<Dial>::default());
     drop(guard);
     runtime.block_on(containers.look());
     let executors = Executors::default().with_containers(&containers);

@@ -5,40 +5,52 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use agent::executor::{Executed, executor_of};
 use anyhow::{Context as _, ensure};
-use miner::executor::{Executed, executor_of};
+use testkit::suite::Case;
 use types::call::Outcome;
 use types::{Address, Usage};
 
-use crate::bench::{Bench, LIMITS, Wire, agent, containers, own_label, text, wait_for};
+use crate::bench::{Bench, LIMITS, Wire, agent, containers, own_label, owner, text, wait_for};
 use crate::images::docker;
 
-type Check = fn(&Bench<'_>) -> anyhow::Result<()>;
+/// Longer than anything takes that is no fault, on a machine that has much else to do.
+const LONG_MS: u64 = 120_000;
 
-/// All of them: what it is called, what it claims, and how that is seen.
-pub(crate) const CASES: &[(&str, &str, Check)] = &[
-    ("success", "an answer, its usage and its receipt", success),
-    ("example", "the example finds values, and says why it does not", example),
-    ("failure", "a status 4xx is a failure with the body as its reason", failure),
-    ("unable", "every other status, and every other answer, is unable", unable),
-    ("tokens", "tokens are counted where they are numbers, and limited", tokens),
-    ("long", "a body without an end is a failure, and not read to it", long),
-    ("wall", "an agent that hangs is given up when its time is over", wall),
-    ("never", "one that never listens, ends at once or cannot start is unable", never),
-    ("fuel", "processor time beyond the fuel of the call is a failure", fuel),
-    ("fork", "there are no more processes than allowed, and none afterwards", fork),
-    ("memory", "more memory than allowed ends the agent", memory),
-    ("files", "nothing can be written but a bounded /tmp", files),
-    ("rights", "no user, capability or way to one, and no relay to reach into", rights),
-    ("phone", "no address and no name can be reached", phone),
-    ("print", "what is printed goes nowhere", print),
-    ("images", "only images that are named and here, without volumes", images),
-    ("pull", "an image that cannot be got is said to be missing", pull),
-    ("stop", "a miner that stops gives up at once", stop),
-    ("looked", "calls go on while it is looked whether the engine is there", looked),
-    ("cut", "an engine that goes away in the middle is unable, and comes back", cut),
-    ("killed", "containers end with a miner that is killed, and the next one removes them", killed),
-    ("forgotten", "containers of others are removed only when their time is long over", forgotten),
+type Run = fn(&Bench<'_>) -> anyhow::Result<()>;
+
+/// All of them.
+pub(crate) const CASES: &[Case<Run>] = &[
+    Case::new("success", "an answer, its usage and its receipt", success),
+    Case::new("example", "the example finds values, and says why it does not", example),
+    Case::new("failure", "a status 4xx is a failure with the body as its reason", failure),
+    Case::new("unable", "every other status, and every other answer, is unable", unable),
+    Case::new("tokens", "tokens are counted where they are numbers, and limited", tokens),
+    Case::new("long", "a body without an end is a failure, and not read to it", long),
+    Case::new("wall", "an agent that hangs is given up when its time is over", wall),
+    Case::new("never", "one that never listens, ends at once or cannot start is unable", never),
+    Case::new("fuel", "processor time beyond the fuel of the call is a failure", fuel),
+    Case::new("fork", "there are no more processes than allowed, and none afterwards", fork),
+    Case::new("memory", "more memory than allowed ends the agent", memory),
+    Case::new("files", "nothing can be written but a bounded /tmp", files),
+    Case::new("rights", "no user, capability or way to one, and no relay to reach into", rights),
+    Case::new("phone", "no address and no name can be reached", phone),
+    Case::new("print", "what is printed goes nowhere", print),
+    Case::new("images", "only images that are named and here, without volumes", images),
+    Case::new("pull", "an image that cannot be got is said to be missing", pull),
+    Case::new("stop", "a miner that stops gives up at once", stop),
+    Case::new("looked", "calls go on while it is looked whether the engine is there", looked),
+    Case::new("cut", "an engine that goes away in the middle is unable, and comes back", cut),
+    Case::new(
+        "killed",
+        "containers end with a miner that is killed, and the next one removes them",
+        killed,
+    ),
+    Case::new(
+        "forgotten",
+        "containers of others are removed only when their time is long over",
+        forgotten,
+    ),
 ];
 
 fn outcome(executed: &Executed, wanted: Outcome, reason: &str) -> anyhow::Result<()> {
@@ -165,13 +177,14 @@ fn wall(bench: &Bench<'_>) -> anyhow::Result<()> {
     let until = began + Duration::from_secs(3);
     let executed = miner.tell_until(&bench.images.rogue, "hang", Some(until));
     outcome(&executed, Outcome::Unable, late)?;
-    ensure!(began.elapsed() < Duration::from_millis(3_400), "later than it was told");
+    // Not only when the time is over that is set for every execution.
+    ensure!(began.elapsed() < Duration::from_secs(10), "later than it was told");
     let mut config = bench.config.clone();
     config.wall_ms_max = 2_000;
     let began = Instant::now();
     let miner = bench.miner_with(config);
     outcome(&miner.tell(&bench.images.rogue, "hang"), Outcome::Unable, late)?;
-    ensure!(began.elapsed() < Duration::from_secs(4), "later than is set");
+    ensure!(began.elapsed() < Duration::from_secs(10), "later than is set");
     Ok(())
 }
 
@@ -188,8 +201,11 @@ fn never(bench: &Bench<'_>) -> anyhow::Result<()> {
 }
 
 fn fuel(bench: &Bench<'_>) -> anyhow::Result<()> {
+    // Where much else is under way, five seconds of a processor take long.
+    let mut config = bench.config.clone();
+    config.wall_ms_max = LONG_MS;
     let began = Instant::now();
-    let executed = bench.miner().tell(&bench.images.rogue, "burn");
+    let executed = bench.miner_with(config).tell(&bench.images.rogue, "burn");
     outcome(&executed, Outcome::Failure, "the limit fuel of the call is reached")?;
     ensure!(executed.answer.usage == LIMITS.usage, "not the limits");
     // Five seconds of one processor.
@@ -341,13 +357,14 @@ fn cut(bench: &Bench<'_>) -> anyhow::Result<()> {
     let image = &bench.images.rogue;
     ensure!(text(&miner.tell(image, "echo x"))? == "x", "another answer");
     wait_for("the containers to be removed", || Ok(containers(&own_label(), false)?.is_empty()))?;
-    let began = Instant::now();
-    std::thread::scope(|scope| {
+    let began = std::thread::scope(|scope| {
         let hanging = scope.spawn(|| miner.tell(image, "hang"));
         wait_for("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
+        let began = Instant::now();
         wire.cut();
         let executed = hanging.join().map_err(|_panic| anyhow::anyhow!("the executor panicked"))?;
-        outcome(&executed, Outcome::Unable, "")
+        outcome(&executed, Outcome::Unable, "")?;
+        anyhow::Ok(began)
     })?;
     ensure!(
         began.elapsed() < Duration::from_secs(10),
@@ -371,7 +388,7 @@ fn cut(bench: &Bench<'_>) -> anyhow::Result<()> {
 
 fn killed(bench: &Bench<'_>) -> anyhow::Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args(["--hang", &bench.images.rogue])
+        .args(["--hang", &bench.images.rogue, &owner().to_string()])
         .stdout(Stdio::null())
         .spawn()?;
     let running = || containers(&own_label(), true);

@@ -16,43 +16,29 @@ mod bench;
 mod cases;
 mod images;
 
-use std::io::Write as _;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use clap::Parser;
+use testkit::suite::{Outcome, Selection, Style, Suite, say};
 
 use bench::Bench;
 use cases::CASES;
 use images::Images;
 
-/// What `automake` and others take for "skipped".
-const SKIPPED: u8 = 77;
-
 #[derive(Debug, Parser)]
 #[command(name = "containers", about = "What agents in containers may do, and what they may not")]
 struct Cli {
-    /// Only cases whose name contains this
-    filter: Option<String>,
-    /// Only list the cases
-    #[arg(long)]
-    list: bool,
-    /// Let an agent of this image hang, for the case in which that is killed
-    #[arg(long, value_name = "IMAGE", hide = true)]
-    hang: Option<String>,
-}
-
-/// Says what happens, for whoever waits.
-fn say(line: &str) {
-    let mut stdout = std::io::stdout().lock();
-    drop(writeln!(stdout, "{line}"));
-    drop(stdout.flush());
+    #[command(flatten)]
+    selection: Selection,
+    /// Let an agent of this image hang, for the case in which that is killed; of this owner
+    #[arg(long, value_names = ["IMAGE", "OWNER"], num_args = 2, hide = true)]
+    hang: Option<Vec<String>>,
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Some(image) = &cli.hang {
-        return match bench::hang(image) {
+    if let Some([image, owner]) = cli.hang.as_deref() {
+        return match bench::hang(image, owner) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 say(&format!("hang: {error:#}"));
@@ -60,47 +46,14 @@ fn main() -> ExitCode {
             }
         };
     }
-    if cli.list {
-        CASES.iter().for_each(|(name, about, _)| say(&format!("{name:<10} {about}")));
-        return ExitCode::SUCCESS;
+    let suite = Suite { name: "containers", cases: CASES, style: Style::LINES };
+    if !cli.selection.list
+        && let Err(why) = images::engine()
+    {
+        return suite.skip(&why);
     }
-    if let Err(why) = images::engine() {
-        say(&format!("containers: SKIPPED: {why}"));
-        return ExitCode::from(SKIPPED);
-    }
-    match run(cli.filter.as_deref()) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(failed) => {
-            say(&format!("containers: {failed} failed"));
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            say(&format!("containers: error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(filter: Option<&str>) -> anyhow::Result<usize> {
-    let images = Images::make()?;
-    let chosen = CASES.iter().filter(|(name, ..)| filter.is_none_or(|it| name.contains(it)));
-    let (mut passed, mut failed) = (0, 0);
-    for (name, about, check) in chosen {
-        let began = Instant::now();
-        let outcome = Bench::new(&images).and_then(|bench| check(&bench));
-        let seconds = began.elapsed().as_secs_f64();
-        match outcome {
-            Ok(()) => {
-                passed += 1;
-                say(&format!("ok   {name}: {about} ({seconds:.1} s)"));
-            }
-            Err(error) => {
-                failed += 1;
-                say(&format!("FAIL {name}: {about}: {error:#}"));
-            }
-        }
-    }
-    anyhow::ensure!(passed + failed > 0, "no case has {filter:?} in its name; --list shows them");
-    say(&format!("containers: {passed} passed, {failed} failed"));
-    Ok(failed)
+    suite.main(&cli.selection, Images::make, |images, check| {
+        check(&Bench::new(images)?)?;
+        Ok(Outcome::Passed(String::new()))
+    })
 }

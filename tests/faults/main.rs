@@ -16,36 +16,30 @@
 
 mod cases;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use tests::harness::report::say;
-use tests::harness::suite::{self, Suite};
+use testkit::suite::Selection;
+use testkit::suite::namespaces::{Inside, Suite};
 
-use cases::{CASES, Case};
+use cases::CASES;
 
 #[derive(Debug, Parser)]
 #[command(name = "faults", about = "What a chain of real nodes does under faults")]
+#[command(mut_arg("filter", |filter| filter.help("Only faults whose name contains this")))]
+#[command(mut_arg("list", |list| list.help("Only list the faults")))]
 struct Cli {
-    /// Only faults whose name contains this
-    filter: Option<String>,
     /// As many rounds and blocks as it takes, however long that is
     #[arg(long)]
     full: bool,
-    /// Only list the faults
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    selection: Selection,
     /// Minutes of steady load; nothing else runs
     #[arg(long, value_name = "MINUTES")]
     soak: Option<u64>,
-    /// Run this one fault here; the program starts itself this way
-    #[arg(long, hide = true, requires = "reason")]
-    inside: Option<String>,
-    /// Where the one fault leaves why it failed
-    #[arg(long, hide = true, value_name = "FILE")]
-    reason: Option<PathBuf>,
+    #[command(flatten)]
+    inside: Inside,
 }
 
 /// How thoroughly a fault is tried.
@@ -71,46 +65,24 @@ const SOAK_MORE: Duration = Duration::from_secs(300);
 const SOAK: &str = "soak";
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            say(&format!("error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(cli: &Cli) -> anyhow::Result<bool> {
-    let extent = Extent { is_full: cli.full, soak_minutes: cli.soak.unwrap_or(1) };
-    if let Some(name) = &cli.inside {
-        return suite::inside(CASES, name, extent, cli.reason.as_deref());
-    }
+    let Cli { full, selection, soak, inside } = Cli::parse();
     let mut arguments = Vec::new();
-    if cli.full {
+    if full {
         arguments.push("--full".into());
     }
-    if let Some(minutes) = cli.soak {
+    if let Some(minutes) = soak {
         arguments.extend(["--soak".into(), minutes.to_string().into()]);
     }
-    let longest = match (cli.soak, cli.full) {
+    let longest = match (soak, full) {
         (Some(minutes), _) => Duration::from_secs(minutes * 120) + SOAK_MORE,
         (None, true) => FULL_MAX,
         (None, false) => SHORT_MAX,
     };
-    let suite = Suite { noun: "faults", chosen: chosen(cli), arguments, quiet: &[], longest };
-    if cli.list {
-        suite.list();
-        return Ok(true);
-    }
-    suite.run()
-}
-
-fn chosen(cli: &Cli) -> Vec<&'static Case> {
-    let is_chosen = |case: &&Case| match (cli.soak, &cli.filter) {
-        (Some(_), _) => case.name == SOAK,
-        (None, Some(filter)) => case.name != SOAK && case.name.contains(filter.as_str()),
-        (None, None) => cli.list || case.name != SOAK,
-    };
-    CASES.iter().filter(is_chosen).collect()
+    let suite = Suite { noun: "faults", cases: CASES, arguments, longest };
+    let extent = Extent { is_full: full, soak_minutes: soak.unwrap_or(1) };
+    suite.main(&inside, extent, selection.list, |name| match (soak, &selection.filter) {
+        (Some(_), _) => name == SOAK,
+        (None, Some(_)) => name != SOAK && selection.has(name),
+        (None, None) => selection.list || name != SOAK,
+    })
 }

@@ -2,23 +2,26 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, ensure};
 use serde_json::{Value, json};
-use tests::gate::Marks;
-use tests::net::free_ports;
-use tests::node::{DevOptions, Node, wait_for};
-use tests::python;
-use tests::wire::Wire;
+use testkit::breakpoint::Marks;
+use testkit::gateway::{Gateway, Home};
+use testkit::net::free_ports;
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::python;
+use testkit::wire::Wire;
 
 use crate::client::Client;
-use crate::process::{Gateway, Home};
 use crate::worker::Worker;
 
 /// What most cases have: no bonds, and little patience with miners that do not come.
 pub(crate) const SETTINGS: &str = "claim_bond_micro = 0\nclaim_wait_ms = 1500\n";
+
+/// What a chain is made with on which agents are called.
+pub(crate) const MARKET: [&str; 4] = ["--v7", "0", "--v8", "0"];
 
 /// How the gateway finds its node.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +42,16 @@ pub(crate) struct Scene {
     pub(crate) client: Client,
     pub(crate) node: Node,
     _folder: tempfile::TempDir,
+}
+
+/// A program that reaches this machine and goes through no proxy.
+pub(crate) fn at_home(command: &mut Command) -> &mut Command {
+    for proxy in
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+    {
+        command.env_remove(proxy);
+    }
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1").stdin(Stdio::null())
 }
 
 impl Scene {
@@ -77,10 +90,10 @@ impl Scene {
         (chain, way): (&[&str], Way),
     ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let more = chain.iter().map(ToString::to_string).collect();
+        let chain = chain.iter().map(ToString::to_string).collect();
         // Gateway, miner and suite are one client for the node: they have one address.
         let settings_of_node = vec![("OMBRA__RPC__LIMITS__CONNECTIONS_MAX", "4096".to_owned())];
-        let options = DevOptions { accounts: 4, more, ..DevOptions::from_environment() };
+        let options = DevOptions { accounts: 9, chain, ..DevOptions::from_environment() };
         let node = Node::start(DevOptions { settings: settings_of_node, ..options })?;
         let wire = Wire::to(node.rpc, Arc::new(Marks::default()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
@@ -158,13 +171,7 @@ impl Scene {
         command.arg(format!("{folder}/{script}"));
         command.env("OPENAI_BASE_URL", format!("http://{}/v1", self.client.address));
         command.env("OPENAI_API_KEY", &self.client.key);
-        command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
-        for proxy in
-            ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
-        {
-            command.env_remove(proxy);
-        }
-        python::run(&mut command)
+        python::run(at_home(&mut command))
     }
 
     /// A fault, with the last lines of the gateway's log.

@@ -10,6 +10,7 @@
 //! idle               claims, and does nothing
 //! ignore             does not even claim
 //! hold NAME          claims, and answers once NAME is let go
+//! moody TEXT         says TEXT, or now and then does something else of this; the run's id decides
 //! ```
 //!
 //! What a tool said is repeated.
@@ -22,10 +23,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{self, Actor};
-use tests::http::{Connection, send_body};
-use tests::miners::{Requester, micro, text};
-use tests::node::wait_for;
+use testkit::actor::{self, Actor};
+use testkit::http::{Connection, send_body};
+use testkit::miners::{Requester, micro, text};
+use testkit::node::wait_for;
 use types::{Body, Hash};
 
 /// The account that mines.
@@ -34,6 +35,11 @@ const ACCOUNT: usize = 1;
 pub(crate) const TOKENS: u64 = 7;
 /// What its step burns.
 pub(crate) const STEP_FEE: u64 = 100;
+/// What is done with moody requests, by the first byte of the run's id.
+const MOODS: [&str; 16] = [
+    "ignore", "idle", "refuse", "fail", "say", "say", "say", "say", "say", "say", "say", "say",
+    "say", "say", "say", "say",
+];
 /// Between two looks at what is pending.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -122,7 +128,7 @@ impl Shared {
                     let (shared, actor) = (Arc::clone(self), Arc::clone(actor));
                     hands.push(std::thread::spawn(move || {
                         if let Err(error) = shared.serve(node, &actor, &run) {
-                            crate::say(&format!("   the miner: {error:#}"));
+                            testkit::suite::say(&format!("   the miner: {error:#}"));
                         }
                     }));
                 }
@@ -135,18 +141,22 @@ impl Shared {
         let id: Hash = text(run, "agentRunId").parse()?;
         let asked = asked(node, run)?;
         let (word, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
+        let mood = usize::from(id.as_bytes()[0]) % MOODS.len();
+        let word = if word == "moody" { MOODS[mood] } else { word };
         if word == "ignore" {
             return Ok(());
         }
         let send = |body: &Body| send(node, actor, body);
         let claim = actor.lock().unwrap_or_else(PoisonError::into_inner).claim(id);
-        send(&Body::AgentClaim(claim))?;
-        if word == "idle" || (word == "hold" && !self.wait(rest)) {
+        if !send(&Body::AgentClaim(claim))? || word == "idle" {
+            return Ok(());
+        }
+        if word == "hold" && !self.wait(rest) {
             return Ok(());
         }
         let steps = u64::from(word != "refuse");
-        if steps > 0 {
-            send(&actor::step(id, 0, TOKENS))?;
+        if steps > 0 && !send(&actor::step(id, 0, TOKENS))? {
+            return Ok(());
         }
         let max_fee = micro(run, "maxFee")?;
         let (tokens, fee) = (TOKENS * steps, STEP_FEE * steps);
@@ -155,41 +165,73 @@ impl Shared {
             finish.status = "failed".to_owned();
         }
         finish.final_answer_inline = Some(answer(word, rest)?);
-        send(&Body::AgentFinish(finish))
+        send(&Body::AgentFinish(finish)).map(drop)
     }
 }
 
-/// Sends a transaction, and waits until it is in a block. Others may be sent meanwhile.
-fn send(node: SocketAddr, actor: &Mutex<Actor>, body: &Body) -> anyhow::Result<()> {
-    let hash = wait_for("a place in the pool", || {
+/// What a pool said of a transaction.
+enum Taken {
+    /// It has it; its hash.
+    Yes(String),
+    /// It may have it later.
+    Later,
+    /// The run is over, or somebody else's.
+    TooLate,
+}
+
+/// Sends a transaction, and waits until it is in a block; false if the run went on without it. Others
+/// may be sent meanwhile, and the node may be killed.
+fn send(node: SocketAddr, actor: &Mutex<Actor>, body: &Body) -> anyhow::Result<bool> {
+    let sent = wait_for("a place in the pool", || {
         let mut actor = actor.lock().unwrap_or_else(PoisonError::into_inner);
-        let nonce = actor.nonce;
-        let text = actor.sign(body);
-        let sent = taken(node, &text);
-        if !matches!(sent, Ok(Some(_))) {
-            actor.nonce = nonce;
-        }
-        sent
+        let (signer, text) = (actor.clone(), actor.draft(body));
+        Ok(match taken(node, &text)? {
+            Taken::Yes(hash) => {
+                actor.nonce += 1;
+                Some(Some((signer, text, hash)))
+            }
+            Taken::Later => None,
+            Taken::TooLate => Some(None),
+        })
     })?;
-    wait_for("a transaction to be in a block", || {
+    let Some((signer, text, hash)) = sent else { return Ok(false) };
+    let is_included = wait_for("a transaction to be in a block", || {
         let told = Connection::open(node)
             .and_then(|mut connection| connection.call("ombra_waitForTransaction", &json!([hash])));
-        Ok(told.is_ok_and(|told| told["status"] == "included").then_some(()))
-    })
+        match told.as_ref().ok().and_then(|told| told["status"].as_str()) {
+            Some("included") => Ok(Some(true)),
+            Some("dropped") => Ok(Some(false)),
+            Some(_) => Ok(None),
+            // A node that was killed may have forgotten it.
+            None => Ok(matches!(taken(node, &text)?, Taken::TooLate).then_some(false)),
+        }
+    })?;
+    if !is_included {
+        // Those after it would wait for its nonce.
+        let nothing = signer.draft(&actor::transfer(signer.address(), 0));
+        wait_for("a place in the pool", || {
+            Ok((!matches!(taken(node, &nothing)?, Taken::Later)).then_some(()))
+        })?;
+    }
+    Ok(is_included)
 }
 
-/// The hash of a transaction that the pool took; none if it may take it later.
-fn taken(node: SocketAddr, text: &str) -> anyhow::Result<Option<String>> {
-    let Ok(mut connection) = Connection::open(node) else { return Ok(None) };
-    let Ok(answer) = connection.post(&send_body(&[text.to_owned()])) else { return Ok(None) };
+fn taken(node: SocketAddr, text: &str) -> anyhow::Result<Taken> {
+    let Ok(mut connection) = Connection::open(node) else { return Ok(Taken::Later) };
+    let Ok(answer) = connection.post(&send_body(&[text.to_owned()])) else {
+        return Ok(Taken::Later);
+    };
     let answer: Value = serde_json::from_str(&answer)?;
     if let Some(hash) = answer["result"]["hash"].as_str() {
-        return Ok(Some(hash.to_owned()));
+        return Ok(Taken::Yes(hash.to_owned()));
     }
     let code = answer["error"]["data"]["code"].as_str().unwrap_or_default();
-    let may_pass = ["SENDER_LIMIT", "POOL_FULL", "NONCE_TOO_HIGH"].contains(&code);
+    if code.starts_with("RUN_") || ["NOT_RUN_MINER", "NONCE_STALE"].contains(&code) {
+        return Ok(Taken::TooLate);
+    }
+    let may_pass = ["SENDER_LIMIT", "POOL_FULL", "NONCE_TOO_HIGH", "SYNCING"].contains(&code);
     ensure!(may_pass || answer["error"]["code"] == -32053, "refused: {answer}");
-    Ok(None)
+    Ok(Taken::Later)
 }
 
 fn pending(node: SocketAddr) -> anyhow::Result<Vec<Value>> {
@@ -198,8 +240,8 @@ fn pending(node: SocketAddr) -> anyhow::Result<Vec<Value>> {
     Ok(listed["items"].as_array().cloned().unwrap_or_default())
 }
 
-/// The last message of a request.
-fn asked(node: SocketAddr, run: &Value) -> anyhow::Result<String> {
+/// The last message of a request: what it asks of the miner.
+pub(crate) fn asked(node: SocketAddr, run: &Value) -> anyhow::Result<String> {
     let envelope: Value = match run["promptBlobId"].as_str() {
         None => serde_json::from_str(text(run, "prompt"))?,
         Some(id) => {

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use tests::home::HomeNode;
-use tests::node::binary;
+use testkit::home::HomeNode;
+use testkit::node::binary;
 
 use crate::validators::write_genesis;
 

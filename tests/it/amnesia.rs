@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::net::{Member, Net, NetOptions};
-use tests::node::{binary, wait_for};
+use testkit::net::{Member, Net, NetOptions};
+use testkit::node::{binary, wait_for};
 
 /// Slow enough that a node that was taken back for a moment is not far behind.
 const PARAMS: [&str; 2] = ["minBlockIntervalMs=50", "heartbeatMs=2500"];

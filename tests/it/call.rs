@@ -5,20 +5,17 @@ use std::process::Output;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::front::Front;
-use tests::http::Connection;
-use tests::node::{DevOptions, Node, program, wait_for};
-use tests::workload::keys;
-use types::agent::ExecutorId;
-use types::call::Answer;
-use types::ids::{self, Committer, compute_commitment};
-use types::tx::{AgentRegister, CallCommit, CallReveal, HexBytes, MinerBond, MinerOffer};
-use types::{Amount, Body, Hash};
+use testkit::actor::Actor;
+use testkit::front::Front;
+use testkit::http::Connection;
+use testkit::market::bodies::{self, MANIFEST};
+use testkit::node::{DevOptions, Node, program, wait_for};
+use testkit::workload::keys;
+use types::ids;
+use types::tx::CallReveal;
+use types::{Body, Hash};
 
 const BOND: u64 = 10_000_000;
-const MANIFEST: Hash = Hash::new([0xee; 32]);
-const SALT: Hash = Hash::new([5; 32]);
 
 fn register(owner: &Actor) -> Body {
     let metadata = json!({
@@ -30,19 +27,7 @@ fn register(owner: &Actor) -> Body {
             "inputs": [{"name": "review", "type": "string"}, {"name": "stars", "type": "uint8"}],
             "outputs": [{"name": "verdict", "type": "string"}]}],
     });
-    let agent_id = ids::compute_agent_id(&owner.address(), "judge");
-    Body::AgentRegister(AgentRegister { agent_id, metadata: metadata.to_string() })
-}
-
-fn offer() -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-        capacity: 9,
-        per_call: Amount::new(1_000),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
+    bodies::register(owner, metadata.to_string())
 }
 
 /// `verdict` as the method answers it.
@@ -50,18 +35,7 @@ fn reveal(call_id: Hash, verdict: &str) -> anyhow::Result<CallReveal> {
     let mut result = vec![0; 96];
     (result[31], result[63]) = (32, u8::try_from(verdict.len())?);
     result[64..64 + verdict.len()].copy_from_slice(verdict.as_bytes());
-    Ok(CallReveal {
-        call_id,
-        round: 0,
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(result),
-        input_tokens: 1,
-        output_tokens: 1,
-        fuel: 0,
-        receipt_hash: SALT,
-        reason: None,
-    })
+    Ok(bodies::reveal(call_id, &result))
 }
 
 /// A chain with an agent, somebody who asks, and three miners.
@@ -88,7 +62,8 @@ impl Market {
         let mut market = Self { node, connection, chain_id, requester, members };
         market.include(text)?;
         for index in 0..market.members.len() {
-            for body in [Body::MinerBond(MinerBond { amount: Amount::new(BOND) }), offer()] {
+            let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
+            for body in [bodies::bond(BOND), offer] {
                 let text = market.members[index].sign_on(&market.chain_id, &body);
                 market.include(text)?;
             }
@@ -117,12 +92,9 @@ impl Market {
         let said = [reveal(call_id, "good")?, reveal(call_id, "good")?, reveal(call_id, "bad")?];
         self.reaches(call_id, "committing")?;
         for (index, shown) in said.iter().enumerate() {
-            let answer: Answer = shown.answer().context("an outcome that there is")?;
             let member = &mut self.members[index];
-            let by = Committer { call_id, round: 0, member: member.address() };
-            let commitment = compute_commitment(&by, &SALT, &answer);
-            let body = Body::CallCommit(CallCommit { call_id, round: 0, commitment });
-            let text = member.sign_on(&self.chain_id, &body);
+            let commit = bodies::commit(member, shown).context("an outcome that there is")?;
+            let text = member.sign_on(&self.chain_id, &Body::CallCommit(commit));
             self.include(text)?;
         }
         self.reaches(call_id, "revealing")?;
@@ -165,7 +137,7 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
         .stderr(std::process::Stdio::piped())
         .spawn()?;
     market.answer(call_id)?;
-    let output = tests::process::ended(child)?;
+    let output = testkit::process::ended(child)?;
     let said = printed(&output);
     ensure!(output.status.success(), "{said}");
     for wanted in [
@@ -185,7 +157,7 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
     let checked = program().args(&check).arg(&url).output()?;
     let said = printed(&checked);
     ensure!(checked.status.success(), "{said}");
-    ensure!(said.contains("the members are those that the lot gives"), "{said}");
+    ensure!(said.contains("the members are those that the draw gives"), "{said}");
     let front = Front::before(market.node.rpc)?;
     front.lie("ombra_getElection", change);
     let checked = program().args(&check).arg(front.url()).output()?;

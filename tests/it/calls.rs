@@ -11,26 +11,17 @@ use serde_json::{Value, json};
 use state::table::{Key, Table, decode_value};
 use state::tables::Calls;
 use store::tree::{Proof, ProofLeaf};
-use tests::actor::Actor;
-use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node, PATIENCE, wait_for};
-use tests::websocket::WebSocket;
-use tests::workload::keys;
-use types::agent::ExecutorId;
+use testkit::actor::Actor;
+use testkit::http::{self, Connection};
+use testkit::market::bodies::{self, MANIFEST};
+use testkit::node::{DevOptions, Node, PATIENCE, wait_for};
+use testkit::websocket::WebSocket;
+use testkit::workload::keys;
 use types::call::CallStatus;
-use types::ids::{self, Committer, compute_commitment};
 use types::randomness::{Input, Randomness};
 use types::sign_bytes::Domain;
-use types::tx::{
-    AgentCall, AgentRegister, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond, MinerOffer,
-    WorkLimits,
-};
 use types::{Address, Amount, Body, Hash, Header, PublicKey};
 
-const MANIFEST: Hash = Hash::new([0xee; 32]);
-/// The selector of `f()`.
-const SELECTOR: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
-const SALT: Hash = Hash::new([5; 32]);
 const MIN_BOND: u64 = 10_000_000;
 
 struct Scene {
@@ -60,19 +51,19 @@ impl Scene {
             requester: requester.context("five keys")?,
             members: actors.collect(),
         };
-        let register =
-            Body::AgentRegister(AgentRegister { agent_id: scene.agent(), metadata: metadata() });
+        let register = bodies::register(&scene.owner, bodies::judge(MANIFEST, ""));
         let mut texts = vec![scene.owner.sign_on(&scene.chain_id, &register)];
         for member in &mut scene.members {
-            let bond = Body::MinerBond(MinerBond { amount: Amount::new(MIN_BOND) });
-            texts.extend([member.sign(&bond), member.sign_on(&scene.chain_id, &offer())]);
+            let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
+            texts.push(member.sign(&bodies::bond(MIN_BOND)));
+            texts.push(member.sign_on(&scene.chain_id, &offer));
         }
         scene.include(&texts)?;
         Ok(scene)
     }
 
     fn agent(&self) -> Hash {
-        ids::compute_agent_id(&self.owner.address(), "judge")
+        bodies::judge_of(&self.owner)
     }
 
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
@@ -99,11 +90,11 @@ impl Scene {
     /// Asks; answers the call's id.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let nonce = self.requester.nonce;
-        let call_id = ids::compute_call_id(&self.chain_id, &self.requester.address(), nonce);
+        let asked = bodies::call(&self.chain_id, &self.requester, self.agent());
+        let call_id = asked.call_id;
         let computed = json!({"from": self.requester.address(), "nonce": nonce});
         assert_eq!(self.call("ombra_computeCallId", &computed)?, json!(call_id));
-        let body = Body::AgentCall(asked(call_id, self.agent()));
-        let text = self.requester.sign_on(&self.chain_id, &body);
+        let text = self.requester.sign_on(&self.chain_id, &Body::AgentCall(asked));
         self.include(&[text])?;
         Ok(call_id)
     }
@@ -118,10 +109,8 @@ impl Scene {
         let chain_id = self.chain_id.clone();
         let mut commits = Vec::new();
         for (member, result) in self.members.iter_mut().zip(results) {
-            let answer = shown(call_id, result).answer().context("an outcome")?;
-            let by = Committer { call_id, round: 0, member: member.address() };
-            let commitment = compute_commitment(&by, &SALT, &answer);
-            let body = Body::CallCommit(CallCommit { call_id, round: 0, commitment });
+            let commit = bodies::commit(member, &bodies::reveal(call_id, result.as_bytes()));
+            let body = Body::CallCommit(commit.context("an outcome")?);
             commits.push(member.sign_on(&chain_id, &body));
         }
         self.include(&commits)?;
@@ -129,69 +118,12 @@ impl Scene {
             .members
             .iter_mut()
             .zip(results)
-            .map(|(it, result)| it.sign_on(&chain_id, &Body::CallReveal(shown(call_id, result))))
+            .map(|(it, result)| {
+                let reveal = bodies::reveal(call_id, result.as_bytes());
+                it.sign_on(&chain_id, &Body::CallReveal(reveal))
+            })
             .collect();
         self.include(&reveals)
-    }
-}
-
-fn metadata() -> String {
-    format!(
-        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
-         \"container_image\":\"ombra-model:{MANIFEST}\",\
-         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
-         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
-         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-    )
-}
-
-fn offer() -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-        capacity: 9,
-        per_call: Amount::new(1_000),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
-}
-
-fn asked(call_id: Hash, agent_id: Hash) -> AgentCall {
-    AgentCall {
-        call_id,
-        agent_id,
-        agent_version: "1.0.0".to_owned(),
-        payload: HexBytes(SELECTOR.to_vec()),
-        consensus: "majority".to_owned(),
-        committee_size: 3,
-        prices: CallPrices {
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        },
-        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 100 },
-        max_fee: Amount::new(5_000),
-        timeout_ms: 600_000,
-        threshold: None,
-        appealable: None,
-        on_result: None,
-        conversation_id: None,
-    }
-}
-
-fn shown(call_id: Hash, result: &str) -> CallReveal {
-    CallReveal {
-        call_id,
-        round: 0,
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(result.as_bytes().to_vec()),
-        input_tokens: 1,
-        output_tokens: 1,
-        fuel: 0,
-        receipt_hash: SALT,
-        reason: None,
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::process::{self, Signal};
-use tests::workload::{Wave, Workload};
+use testkit::http::{self, Connection};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::process::{self, Signal};
+use testkit::workload::{Wave, Workload};
 
 const KILLS: u32 = 4;
 

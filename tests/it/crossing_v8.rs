@@ -3,17 +3,17 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::harness::load::Load;
-use tests::net::{Member, Net};
-use tests::node::wait_for;
-use tests::workload::keys;
-use types::agent::ExecutorId;
-use types::tx::{AgentRegister, MinerBond, MinerOffer};
-use types::{Amount, Body, Hash, ids};
+use testkit::actor::Actor;
+use testkit::harness::load::Load;
+use testkit::market::bodies::{MANIFEST, bond, judge, judge_of, offer, register};
+use testkit::net::{Member, Net};
+use testkit::node::wait_for;
+use testkit::workload::keys;
+use types::{Body, Hash};
 
 use crate::forks::{
     AHEAD, VALIDATORS, begins_with_snapshot, cast, check, forks, net_with, snapshots,
+    stopped_and_verified,
 };
 
 /// Begins with a snapshot between the votes and the fork.
@@ -24,7 +24,6 @@ const WHOLE: usize = VALIDATORS + 1;
 const LATE: usize = VALIDATORS + 2;
 /// Blocks after the height with which the chain is taken to have crossed.
 const BEYOND: u64 = 15;
-const MANIFEST: Hash = Hash::new([0xee; 32]);
 
 fn answer(member: &Member, method: &str) -> anyhow::Result<Value> {
     member.call(method, &json!([]))
@@ -71,32 +70,17 @@ impl Author {
     }
 
     fn agent_id(&self) -> Hash {
-        ids::compute_agent_id(&self.actor.address(), "judge")
+        judge_of(&self.actor)
     }
 
     fn register(&self) -> Body {
-        let metadata = format!(
-            "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
-             \"container_image\":\"ombra-model:{MANIFEST}\",\
-             \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
-             \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
-             \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-        );
-        Body::AgentRegister(AgentRegister { agent_id: self.agent_id(), metadata })
+        register(&self.actor, judge(MANIFEST, ""))
     }
 
     /// What a market begins with.
     fn opens(&mut self, node: &Member) -> anyhow::Result<()> {
-        let offer = MinerOffer {
-            executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-            capacity: 1,
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        };
-        let bond = MinerBond { amount: Amount::new(10_000_000) };
-        for body in [self.register(), Body::MinerBond(bond), Body::MinerOffer(offer)] {
+        let offer = Body::MinerOffer(offer(MANIFEST, 1));
+        for body in [self.register(), bond(10_000_000), offer] {
             let text = self.actor.sign_on(&self.chain_id, &body);
             node.includes(&node.send(&text)?)?;
         }
@@ -152,7 +136,7 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     for member in net.running() {
         ensure!(v8_of(member)? == Some(height), "{}", member.name);
         let said = check(member, "forks")?;
-        let expected = format!("v8 holds since block {height}; this program knows it");
+        let expected = format!("v8 has been active since block {height}; this program knows it");
         ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
     }
     author.is_known_to(&net)?;
@@ -161,12 +145,5 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     ensure!(ledger.failures().is_empty(), "{:?}", ledger.failures());
     let tip = net.members[0].height()?;
     net.same_block(tip)?;
-    for member in &mut net.members {
-        member.stop()?;
-        let said = member.db("verify")?;
-        // One that began with a snapshot has no state to execute its blocks on.
-        let is_right = said.contains("verified") || said.contains("have their certificates");
-        ensure!(is_right, "{}: {said}", member.name);
-    }
-    Ok(())
+    stopped_and_verified(&mut net)
 }

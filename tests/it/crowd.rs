@@ -9,9 +9,9 @@ use miner::engine::receipt::receipt;
 use miner::journal::Journal;
 use miner::journal::entry::{Outcome, Phase};
 use serde_json::Value;
-use tests::books::Books;
-use tests::crowd::Crowd;
-use tests::miners::{MinerHome, Requester, text};
+use testkit::books::Books;
+use testkit::crowd::Crowd;
+use testkit::miners::{MinerHome, Requester, text};
 use types::Hash;
 
 const RUNS: usize = 100;
@@ -22,7 +22,7 @@ fn three_miners_share_a_hundred_runs_and_each_is_paid_for_its_own() -> anyhow::R
     let miners = crowd.miners.iter().map(MinerHome::start).collect::<anyhow::Result<Vec<_>>>()?;
     Crowd::ask(crowd.node.rpc, RUNS)?;
     crowd.settled(RUNS)?;
-    miners.into_iter().try_for_each(tests::miners::Miner::stop)?;
+    miners.into_iter().try_for_each(testkit::miners::Miner::stop)?;
     let books = crowd.check(RUNS)?;
     let workers: BTreeSet<_> = books.runs.values().map(|run| text(run, "minerAddress")).collect();
     assert_eq!(crowd.miners.len(), workers.len(), "every miner had its share");

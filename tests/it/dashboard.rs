@@ -4,8 +4,8 @@
 
 use std::process::Command;
 
-use tests::dashboards::{self, MINERS, NODES};
-use tests::python;
+use testkit::dashboards::{self, GATEWAYS, MINERS, NODES};
+use testkit::python;
 
 /// The models of the Grafana that `ombra testnet` starts.
 const GRAFANA: &str = "11.6.0";
@@ -16,13 +16,13 @@ const LEFT_OUT: [&str; 2] = [".annotations.list[0].titleFormat", ".templating.li
 
 #[test]
 fn the_models_of_grafana_know_everything_in_the_dashboards() -> anyhow::Result<()> {
-    let compose = include_str!("../../node/src/cli/testnet/compose/compose.yaml");
+    let compose = include_str!("../../cli/src/testnet/compose/compose.yaml");
     assert!(MODELS.ends_with(GRAFANA) && compose.contains(&format!("grafana:{GRAFANA}}}")));
 
     let module = "grafana_foundation_sdk.models.dashboard";
     let python = python::with_packages("python-grafana", &[MODELS], module)?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sdk/dashboard.py");
-    for name in [NODES, MINERS] {
+    for name in [NODES, MINERS, GATEWAYS] {
         let dashboard = dashboards::path(name);
         let printed = python::run(Command::new(&python).arg(script).arg(dashboard))?;
         let lost: Vec<String> = serde_json::from_str(printed.trim())?;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tests::index::{ARCHIVE_BYTES, PackageIndex};
-use tests::node::{program, wait_for};
-use tests::process::{self, Signal, ended};
+use testkit::index::{ARCHIVE_BYTES, PackageIndex};
+use testkit::node::{program, wait_for};
+use testkit::process::{self, Signal, ended};
 
 /// A folder in which the model is looked for.
 struct Place(TempDir);
@@ -26,7 +26,7 @@ impl Place {
     }
 
     fn part(&self) -> PathBuf {
-        self.0.path().join(format!("{}.part", tests::index::ARCHIVE))
+        self.0.path().join(format!("{}.part", testkit::index::ARCHIVE))
     }
 
     /// The program, with the model's place and an index of packages.
@@ -131,7 +131,7 @@ fn a_transfer_that_breaks_off_for_ever_is_given_up_and_what_came_stays() -> anyh
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\n")?;
         stream.write_all(&[7; 100_000])
     })?;
-    assert_said(1, &["broke off after 100000 of 92871040 bytes"], &place.fetch(index)?);
+    assert_said(1, &["ended after 100000 of 92871040 bytes"], &place.fetch(index)?);
     assert_eq!(100_000, std::fs::metadata(place.part())?.len());
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! A node whose files cannot be written.
 
 use serde_json::Value;
-use tests::actor::{Actor, transfer};
-use tests::http::{Connection, send_body};
-use tests::net::Net;
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::http::{Connection, send_body};
+use testkit::net::Net;
+use testkit::workload::keys;
 
 #[test]
 fn a_journal_that_cannot_be_written_ends_the_node_with_the_file_and_the_reason()

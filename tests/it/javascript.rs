@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use tests::node::{DevOptions, Node};
+use testkit::node::{DevOptions, Node};
 
 /// The library's tests that need no node.
 const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain", "market"];

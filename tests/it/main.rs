@@ -27,6 +27,8 @@ mod fake_peer;
 #[cfg(test)]
 mod forks;
 #[cfg(test)]
+mod gateway;
+#[cfg(test)]
 mod javascript;
 #[cfg(test)]
 mod journal;

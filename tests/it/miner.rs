@@ -1,29 +1,18 @@
 //! `ombra miner` works for its fee: a real node, a real miner, a model that follows a rule.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::model::{ANSWER_TOKENS, ModelServer};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::process::{self, Signal};
+use testkit::model::{ANSWER_TOKENS, ModelServer};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::process::{Process, lines_to};
 
 /// A node, a miner's folder, and the model that it uses.
 struct Scene {
     node: Node,
     folder: tempfile::TempDir,
-}
-
-/// A miner that runs. Dropping it is `kill -9`.
-struct Miner(Child);
-
-impl Drop for Miner {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
 }
 
 impl Scene {
@@ -50,28 +39,26 @@ impl Scene {
     }
 
     /// Starts a miner on development account `account` and waits until it works.
-    fn mine(&self, account: &str) -> anyhow::Result<Miner> {
+    fn mine(&self, account: &str) -> anyhow::Result<Process> {
         let mut miner = self.start(account)?;
         self.await_introduction(&mut miner)?;
         Ok(miner)
     }
 
     /// Starts a miner and waits for nothing.
-    fn start(&self, account: &str) -> anyhow::Result<Miner> {
-        let process = Command::new(tests::node::binary())
+    fn start(&self, account: &str) -> anyhow::Result<Process> {
+        let mut command = Command::new(testkit::node::binary());
+        command
             .args(["miner", "--dev", account, "--config", &self.path("miner.toml")])
             .args(["--rpc", &self.url(), "--data-dir", &self.path("miners")])
             .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(self.path("miner.log"))?)
-            .spawn()?;
-        Ok(Miner(process))
+            .stderr(std::fs::File::create(self.path("miner.log"))?);
+        Process::start("the miner", &mut command)
     }
 
     /// Waits until a miner works.
-    fn await_introduction(&self, miner: &mut Miner) -> anyhow::Result<()> {
-        let printed = miner.0.stdout.take().context("its output")?;
-        let introduced = BufReader::new(printed).lines().map_while(Result::ok);
-        let works = introduced.into_iter().any(|line| line.starts_with("open"));
+    fn await_introduction(&self, miner: &mut Process) -> anyhow::Result<()> {
+        let works = lines_to(&miner.lines()?, "open").is_some();
         anyhow::ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
         Ok(())
     }
@@ -116,13 +103,6 @@ impl Scene {
     }
 }
 
-fn stop(mut miner: Miner) -> anyhow::Result<()> {
-    process::signal(miner.0.id(), Signal::TERM)?;
-    let status = miner.0.wait()?;
-    anyhow::ensure!(status.success(), "the miner ended with {status}");
-    Ok(())
-}
-
 #[test]
 fn a_miner_claims_a_run_calls_its_tool_answers_and_is_paid() -> anyhow::Result<()> {
     let scene = Scene::new()?;
@@ -140,7 +120,7 @@ fn a_miner_claims_a_run_calls_its_tool_answers_and_is_paid() -> anyhow::Result<(
         let log = std::fs::read_to_string(scene.path("miner.log"))?;
         Ok(log.contains(" over run=").then_some(()))
     })?;
-    stop(miner)?;
+    miner.stop()?;
 
     let earned: Value = serde_json::from_str(&scene.tell(&["earnings", "--json"])?)?;
     assert_eq!(json!(2 * ANSWER_TOKENS), earned["earned_micro"]);
@@ -231,7 +211,7 @@ fn a_miner_waits_for_its_node_and_its_model_and_can_be_stopped_meanwhile() -> an
     scene.node.kill()?;
     let waiting = scene.start("1")?;
     scene.await_waiting()?;
-    stop(waiting)?;
+    waiting.stop()?;
 
     let mut miner = scene.start("1")?;
     scene.await_waiting()?;
@@ -240,7 +220,7 @@ fn a_miner_waits_for_its_node_and_its_model_and_can_be_stopped_meanwhile() -> an
     scene.await_introduction(&mut miner)?;
     let run = scene.ask("How much is 17 times 23?")?;
     assert_eq!(("completed", "391"), (text(&run, "status"), text(&run, "finalAnswerInline")));
-    stop(miner)
+    miner.stop()
 }
 
 #[test]
@@ -249,7 +229,7 @@ fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Resu
     let settings = format!("[backend]\nurl = \"{}/v1\"\nmodel = \"none\"\n", scene.url());
     std::fs::write(scene.path("miner.toml"), settings)?;
     let mut miner = scene.start("1")?;
-    let status = miner.0.wait()?;
+    let status = miner.child.wait()?;
     let said = std::fs::read_to_string(scene.path("miner.log"))?;
     assert!(!status.success() && said.contains("refuses the request"), "{status}: {said}");
     Ok(())
@@ -257,7 +237,7 @@ fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Resu
 
 /// What the chain says that an account has at stake.
 fn stake(scene: &Scene, account: usize) -> anyhow::Result<Value> {
-    let key = tests::workload::keys(account + 1)?.pop().context("a key")?;
+    let key = testkit::workload::keys(account + 1)?.pop().context("a key")?;
     scene.node.call("ombra_getBond", &json!([key.address()]))
 }
 
@@ -290,7 +270,7 @@ fn a_miner_bonds_for_a_protected_run_and_is_paid_when_the_reward_is_due() -> any
         let is_told = stake["bonded_micro"] == json!(100_000) && stake["locked_micro"] == json!(0);
         Ok(is_told.then_some(()))
     })?;
-    stop(miner)
+    miner.stop()
 }
 
 #[test]
@@ -319,7 +299,7 @@ fn a_requester_refuses_a_reward_and_says_why() -> anyhow::Result<()> {
     assert_eq!(Some(4), again.status.code(), "a reward is refused once");
     let plain = scene.ask_with("How much is 17 times 23 again?", &["--unprotected"])?;
     assert!(plain.get("protection").is_none() && plain["bill"].get("heldUntil").is_none());
-    stop(miner)
+    miner.stop()
 }
 
 fn verify(scene: &Scene, receipt: &str) -> anyhow::Result<()> {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use tests::lanes;
-use tests::miners::{MinerHome, Requester, Wish, micro, text};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::process::peak_rss_kb;
-use tests::script::{Count, Model, Question, Reply, TOKENS};
+use testkit::miners::{MinerHome, Requester, Wish, micro, text};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::parallel;
+use testkit::process::peak_rss_kb;
+use testkit::script::{Count, Model, Question, Reply, TOKENS};
 
 /// What a miner may take while a server sends it more than it should.
 const RSS_MB_MAX: u64 = 400;
@@ -316,7 +316,7 @@ fn check_all(modes: &[Mode], params: &[&str]) -> anyhow::Result<()> {
     let node = Node::start(DevOptions { more: more.collect(), ..options })?;
     let folder = tempfile::tempdir()?;
     let check = |number: usize, mode: &Mode| check(number, mode, &node, folder.path());
-    lanes::each(modes, |mode| mode.name, check)
+    parallel::each(modes, |mode| mode.name, check)
 }
 
 #[test]

@@ -1,35 +1,25 @@
 //! `ombra run` and `ombra chat` for the person who pays, and programs that ask for agent methods:
 //! a real node, and a real miner or one that the test plays by hand.
 
-mod hands;
+mod by_hand;
 mod interrupted;
 mod methods;
 
 use std::io::{BufReader, Bytes, Read as _, Write as _};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
-use tests::model::ModelServer;
-use tests::node::{DevOptions, Node, program};
-use tests::process::{self, Signal, ended, lines, lines_to};
+use testkit::model::ModelServer;
+use testkit::node::{DevOptions, Node, program};
+use testkit::process::{Process, Signal, ended, lines_to};
 
 /// A node and a folder for files.
 struct Scene {
     node: Node,
     folder: tempfile::TempDir,
-}
-
-/// A process of a test. Dropping it is `kill -9`.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
 }
 
 impl Scene {
@@ -62,15 +52,14 @@ impl Scene {
         let settings =
             model.settings().replace("tool_form", "context_tokens_max = 32768\ntool_form");
         let settings = self.write("miner.toml", &settings)?;
-        let mut process = program()
+        let mut command = program();
+        command
             .args(["miner", "--dev", "1", "--config", &settings])
             .args(["--rpc", &self.url(), "--data-dir", &self.path("miner")])
             .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(self.path("miner.log"))?)
-            .spawn()?;
-        let printed = process.stdout.take().context("its output")?;
-        let miner = Process(process);
-        let works = lines_to(&lines(printed), "open").is_some();
+            .stderr(std::fs::File::create(self.path("miner.log"))?);
+        let mut miner = Process::start("the miner", &mut command)?;
+        let works = lines_to(&miner.lines()?, "open").is_some();
         ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
         Ok(miner)
     }
@@ -109,7 +98,7 @@ impl Scene {
         let more = ["--dev", "0", "--max-fee", "10000"];
         let mut command = self.command(&[&["run"], arguments, &more].concat());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut begun = Begun::of(command.spawn()?)?;
+        let mut begun = Begun::of(&mut command)?;
         begun.read_to(word)?;
         Ok(begun)
     }
@@ -159,14 +148,15 @@ impl Iterator for TerminalLines {
 }
 
 impl Begun {
-    fn of(mut process: Child) -> anyhow::Result<Self> {
-        let output = BufReader::new(process.stdout.take().context("its output")?);
+    fn of(command: &mut Command) -> anyhow::Result<Self> {
+        let mut process = Process::start("the program", command)?;
+        let output = BufReader::new(process.child.stdout.take().context("its output")?);
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             // Whoever has read enough is gone.
             drop(TerminalLines(output.bytes()).try_for_each(|line| sender.send(line)));
         });
-        Ok(Self { process: Process(process), lines, printed: Vec::new() })
+        Ok(Self { process, lines, printed: Vec::new() })
     }
 
     /// Reads lines until one begins like this.
@@ -199,7 +189,7 @@ impl Begun {
     }
 
     fn interrupt(&self) -> anyhow::Result<()> {
-        process::signal(self.process.0.id(), Signal::INT)
+        self.process.signal(Signal::INT)
     }
 
     /// Exit code, and everything that was printed.
@@ -211,8 +201,8 @@ impl Begun {
                 Err(RecvTimeoutError::Timeout) => bail!("it does not end: {:?}", self.printed),
             }
         }
-        let errors = self.process.0.stderr.take().map(std::io::read_to_string).transpose()?;
-        let status = self.process.0.wait()?;
+        let errors = self.process.child.stderr.take().map(std::io::read_to_string).transpose()?;
+        let status = self.process.child.wait()?;
         Ok((status.code(), self.printed.join("\n") + "\n" + &errors.unwrap_or_default()))
     }
 }

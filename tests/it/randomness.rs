@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::net::{Member, Net, NetOptions};
-use tests::node::program;
+use testkit::net::{Member, Net, NetOptions};
+use testkit::node::program;
 use types::randomness::Input;
 use types::{Hash, Keypair};
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::{self, Actor, conversation, finish, step, transfer, turn};
-use tests::home::HomeNode;
-use tests::net::{Member, Net, NetOptions};
-use tests::node::wait_for;
-use tests::workload::{envelope, keys};
+use testkit::actor::{self, Actor, conversation, finish, step, transfer, turn};
+use testkit::home::HomeNode;
+use testkit::net::{Member, Net, NetOptions};
+use testkit::node::wait_for;
+use testkit::workload::{envelope, keys};
 use types::build::{Envelope, build_tx};
 use types::tx::{AgentStep, Attachment, ToolCall, ValidatorVote};
 use types::{Body, Hash, Keypair, PublicKey};

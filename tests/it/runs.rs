@@ -1,9 +1,9 @@
 //! Many whole runs through the public interface, all of their transactions in the pool together.
 
 use serde_json::json;
-use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::workload::Workload;
+use testkit::http::{self, Connection};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::workload::Workload;
 
 #[test]
 fn runs_whose_transactions_wait_together_are_all_settled() -> anyhow::Result<()> {

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use tests::node::{DevOptions, Node, binary};
-use tests::python::{run, with_packages};
+use testkit::node::{DevOptions, Node, binary};
+use testkit::python::{run, with_packages};
 
 use crate::refusals::before_the_fork;
 

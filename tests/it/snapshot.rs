@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::{self, Actor, blob_chunk, blob_finalize, blob_init, register, transfer, turn};
-use tests::http::Connection;
-use tests::net::{Member, Net, NetOptions};
-use tests::node::{binary, wait_for};
-use tests::workload::keys;
+use testkit::actor::{self, Actor, blob_chunk, blob_finalize, blob_init, register, transfer, turn};
+use testkit::http::Connection;
+use testkit::net::{Member, Net, NetOptions};
+use testkit::node::{binary, wait_for};
+use testkit::workload::keys;
 use types::{Body, Hash};
 
 /// Of which heights the nodes of these tests offer snapshots.

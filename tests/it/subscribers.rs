@@ -4,11 +4,11 @@
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
-use tests::actor::{Actor, blob_chunk, transfer};
-use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::websocket::WebSocket;
-use tests::workload::keys;
+use testkit::actor::{Actor, blob_chunk, transfer};
+use testkit::http::{self, Connection};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::websocket::WebSocket;
+use testkit::workload::keys;
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::BlobInit;
 use types::{Body, Hash};

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::tools::ports::{Clock, SystemNames};
+use agent::tools::{Config, Grant, Outcome, Surroundings, Toolbox};
 use anyhow::Context;
-use miner::tools::ports::{Clock, SystemNames};
-use miner::tools::{Config, Grant, Outcome, Surroundings, Toolbox};
 use serde_json::{Map, Value, json};
-use tests::python::with_packages;
+use testkit::python::with_packages;
 use tokio_util::sync::CancellationToken;
 use wallet::Client;
 

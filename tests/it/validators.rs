@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tests::home::HomeNode;
-use tests::node::{DevOptions, wait_for};
+use testkit::home::HomeNode;
+use testkit::node::{DevOptions, wait_for};
 
 const POWER: u64 = 10;
 

@@ -5,8 +5,8 @@
 //! what they send is signed by the connections while the chain works. A call counts when the block is
 //! there in which its last member reveals: at the end of that block it is decided and settled.
 
-mod course;
-mod lane;
+mod member_connection;
+mod progress;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, SyncSender};
@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::http::Connection;
-use tests::market::{Cast, Head, Market, ROYALTY, Scene};
-use tests::websocket::WebSocket;
-use tests::workload::keys;
+use testkit::actor::Actor;
+use testkit::http::Connection;
+use testkit::market::{Cast, Head, Market, ROYALTY, Scene};
+use testkit::websocket::WebSocket;
+use testkit::workload::keys;
 use types::build::{Envelope, Unsigned};
 use types::{Address, Amount, Body, Hash};
 
@@ -28,8 +28,8 @@ use crate::Options;
 use crate::chain::Chain;
 use crate::probe::Probe;
 use crate::report::{CallFigures, Report};
-use course::{Course, Step};
-use lane::{Job, Lane};
+use member_connection::{Job, MemberConnection};
+use progress::{Progress, Step};
 
 /// Members of a call.
 pub(crate) const MEMBERS: usize = 3;
@@ -143,7 +143,7 @@ fn request(market: &Market, requester: &mut Actor, sender: usize) -> Request {
 /// Signs with the actor's next nonce; answers the hash beside the text.
 pub(crate) fn sign(actor: &mut Actor, chain_id: &str, body: &Body) -> (Hash, String) {
     let chain_id = Some(chain_id.to_owned());
-    let envelope = Envelope { chain_id, ..tests::workload::envelope(actor.nonce) };
+    let envelope = Envelope { chain_id, ..testkit::workload::envelope(actor.nonce) };
     actor.nonce += 1;
     let from = actor.address().to_string();
     let unsigned = Unsigned::build(body, &from, &actor.key.public_key(), &envelope);
@@ -160,7 +160,7 @@ fn run(
 ) -> anyhow::Result<()> {
     let Stage { market, miners, requests, validators, owner: _ } = stage;
     let addresses: Vec<Address> = miners.iter().map(Actor::address).collect();
-    let mut course = Course::new(&addresses, Amount::new(BOND), validators, &requests);
+    let mut progress = Progress::new(&addresses, Amount::new(BOND), validators, &requests);
     let awaited = Awaited::default();
     for (number, request) in requests.iter().enumerate() {
         lock(&awaited).insert(request.hash, (number, Step::Ask));
@@ -169,7 +169,7 @@ fn run(
     let next = chain.height()? + 1;
     blocks.subscribe("blocks", &json!({ "fromBlock": next }))?;
     let previous = chain.call("ombra_getBlock", &json!([next - 1, false]))?;
-    course.begin(Head::read(&previous).context("a chain without randomness")?);
+    progress.begin(Head::read(&previous).context("a chain without randomness")?);
     let nodes = chain.addresses();
     let nodes = if options.spread { nodes } else { vec![chain.rpc()?] };
     std::thread::scope(|scope| {
@@ -181,12 +181,15 @@ fn run(
         }
         let mut lanes = Lanes { ways: Vec::new(), workers: Vec::new() };
         for (miners, node) in dealt.into_iter().zip(nodes.iter().cycle()) {
-            let lane =
-                Lane { miners: miners.into_iter().collect(), market: &market, awaited: &awaited };
+            let lane = MemberConnection {
+                miners: miners.into_iter().collect(),
+                market: &market,
+                awaited: &awaited,
+            };
             lanes.open(scope, lane, options.batch, *node);
         }
         let mut feed = Feed { plan, rate: options.rate, asked: 0, requests };
-        let followed = follow(&mut course, &mut feed, &lanes, (&mut blocks, chain), &awaited, {
+        let followed = follow(&mut progress, &mut feed, &lanes, (&mut blocks, chain), &awaited, {
             (report.started, Duration::from_secs(options.timeout_s))
         });
         let ended = lanes.close(report);
@@ -194,7 +197,7 @@ fn run(
         ended.and(followed)
     })?;
     report.accepted = report.started.elapsed();
-    report.calls = Some(CallFigures { calls: plan.calls, to_decision: course.to_decision() });
+    report.calls = Some(CallFigures { calls: plan.calls, to_decision: progress.to_decision() });
     Ok(())
 }
 
@@ -227,7 +230,7 @@ impl Feed {
 
 /// Follows the chain block by block, and has sent what is due after each, until every call is settled.
 fn follow(
-    course: &mut Course,
+    progress: &mut Progress,
     feed: &mut Feed,
     lanes: &Lanes<'_>,
     (blocks, chain): (&mut WebSocket, &Chain),
@@ -236,12 +239,12 @@ fn follow(
 ) -> anyhow::Result<()> {
     let mut connection = Connection::open(chain.rpc()?)?;
     feed.ask(0, started.elapsed(), lanes)?;
-    while course.settled() < feed.plan.calls {
+    while progress.settled() < feed.plan.calls {
         if lanes.workers.iter().any(ScopedJoinHandle::is_finished) {
             bail!("a connection has ended");
         }
         if started.elapsed() > longest {
-            bail!("{} of {} calls are settled: {course:?}", course.settled(), feed.plan.calls);
+            bail!("{} of {} calls are settled: {progress:?}", progress.settled(), feed.plan.calls);
         }
         let told = blocks.next()?.context("the subscription was closed")?;
         let height = told.pointer("/params/result/blockIndex").and_then(Value::as_u64);
@@ -254,10 +257,10 @@ fn follow(
             let known = |hash: &Value| awaited.remove(&Hash::parse(hash.as_str()?).ok()?);
             hashes.iter().filter_map(known).collect()
         };
-        for (miner, job) in course.pass(head, &seen)? {
+        for (miner, job) in progress.pass(head, &seen)? {
             lanes.send(miner, job)?;
         }
-        feed.ask(course.settled(), started.elapsed(), lanes)?;
+        feed.ask(progress.settled(), started.elapsed(), lanes)?;
     }
     Ok(())
 }
@@ -269,14 +272,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// The connections. What a sender sends always takes the same one.
 struct Lanes<'scope> {
     ways: Vec<SyncSender<Job>>,
-    workers: Vec<ScopedJoinHandle<'scope, anyhow::Result<lane::Done>>>,
+    workers: Vec<ScopedJoinHandle<'scope, anyhow::Result<member_connection::Done>>>,
 }
 
 impl<'scope> Lanes<'scope> {
     fn open<'env: 'scope>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
-        mut lane: Lane<'env>,
+        mut lane: MemberConnection<'env>,
         batch: usize,
         node: std::net::SocketAddr,
     ) {

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use tests::net::{Member, Net};
-use tests::process::cpu_seconds;
+use testkit::net::{Member, Net};
+use testkit::process::cpu_seconds;
 
 /// Runs both several times and prints a line for each round. The first node is stopped; the last
 /// has not been started; those between serve.
@@ -70,13 +70,13 @@ fn caught_up(node: &mut Member, height: u64) -> anyhow::Result<Caught> {
     node.reaches(height)?;
     let whole_seconds = begun.elapsed().as_secs_f64();
     let cpu = cpu_seconds(node.pid().context("it runs")?)?;
-    let told = tests::node::wait_for("the node's word that it has caught up", || {
+    let told = testkit::node::wait_for("the node's word that it has caught up", || {
         let log = node.logged()?;
         let mut lines = log.get(before..).unwrap_or_default().lines();
         Ok(lines.rfind(|line| line.contains("caught up")).map(str::to_owned))
     })?;
     node.stop()?;
-    let figure = |name: &str| tests::net::log_field(&told, name).context("a figure in the log");
+    let figure = |name: &str| testkit::net::log_field(&told, name).context("a figure in the log");
     let number = |value: u64| -> anyhow::Result<f64> { Ok(f64::from(u32::try_from(value)?)) };
     Ok(Caught {
         txs: number(figure("transactions")?)?,

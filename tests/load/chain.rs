@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::Value;
-use tests::http::Connection;
-use tests::net::{Net, NetOptions};
-use tests::node::{DevOptions, Node};
-use tests::process;
+use testkit::http::Connection;
+use testkit::net::{Net, NetOptions};
+use testkit::node::{DevOptions, Node};
+use testkit::process;
 
 use crate::{NO_BLOCKS_MS, Options};
 
 /// Running nodes of one chain.
 pub(crate) enum Chain {
     /// `ombra dev`.
-    Alone(Node),
+    Alone(Box<Node>),
     /// A testnet of processes on this machine.
     Several(Net),
 }
@@ -40,11 +40,12 @@ impl Chain {
                 v8: options.v8,
             })?));
         }
-        Ok(Self::Alone(Node::start(DevOptions {
+        let node = Node::start(DevOptions {
             binary: options.ombra.clone(),
             data_dir: options.data_dir.clone(),
             accounts,
             block_time_ms,
+            chain: Vec::new(),
             more: still
                 .into_iter()
                 .flat_map(|param| ["--param".to_owned(), param])
@@ -52,7 +53,8 @@ impl Chain {
                 .chain(options.v8.into_iter().flat_map(|at| ["--v8".to_owned(), at.to_string()]))
                 .collect(),
             settings: Vec::new(),
-        })?))
+        })?;
+        Ok(Self::Alone(Box::new(node)))
     }
 
     /// Starts one validator and followers, but for the last of them.
@@ -109,7 +111,7 @@ impl Chain {
     fn pids(&self) -> Vec<u32> {
         match self {
             Self::Alone(node) => vec![node.pid()],
-            Self::Several(net) => net.running().filter_map(tests::net::Member::pid).collect(),
+            Self::Several(net) => net.running().filter_map(testkit::net::Member::pid).collect(),
         }
     }
 
@@ -162,7 +164,7 @@ impl Chain {
     pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Alone(node) => node.stop(),
-            Self::Several(net) => net.members.iter_mut().try_for_each(tests::net::Member::stop),
+            Self::Several(net) => net.members.iter_mut().try_for_each(testkit::net::Member::stop),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! load w2 --validators 4 --spread              the same, to four nodes that agree on blocks
 //! load pool --txs 100000                       transactions that wait, and the memory they take
 //! load calls --calls 20000                     calls to an agent, of seven transactions and an election each
+//! load gateway --streams 200                   requests to a gateway, beside the same ones to the model
 //! ```
 //!
 //! Everything is signed before the clock starts. A run counts when the chain holds its settlement.
@@ -17,6 +18,7 @@
 mod calls;
 mod catchup;
 mod chain;
+mod gateway;
 mod pages;
 mod probe;
 mod replay;
@@ -33,8 +35,8 @@ use clap::{Args, Parser, Subcommand};
 use chain::Chain;
 use probe::Probe;
 use report::Report;
-use tests::http::{self, Connection};
-use tests::workload::{Crowd, Workload};
+use testkit::http::{self, Connection};
+use testkit::workload::{Crowd, Workload};
 
 #[derive(Debug, Parser)]
 #[command(name = "load", about = "Drive a node through JSON-RPC and report what it did")]
@@ -59,6 +61,17 @@ enum Work {
         /// Calls that are under way at once; a miner works at 64 at most
         #[arg(long, default_value_t = 512)]
         in_flight: usize,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Requests to a gateway, of one client that asks the model behind it as well, and of many at once
+    #[command(
+        after_help = "Miners and gateway are the program that OMBRA_BIN names, or the one beside this. \
+        The rules of v7 hold from the first block on unless --v7 says otherwise."
+    )]
+    Gateway {
+        #[command(flatten)]
+        plan: gateway::Plan,
         #[command(flatten)]
         options: Options,
     },
@@ -189,6 +202,7 @@ fn main() -> anyhow::Result<()> {
         Work::Calls { calls, miners, in_flight, options } => {
             make_calls(calls::Plan { calls, miners, in_flight }, &options)
         }
+        Work::Gateway { plan, options } => gateway::measure(&plan, &options),
     }
 }
 

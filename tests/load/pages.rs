@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use tests::http::Connection;
+use testkit::http::Connection;
 
 /// Blocks that names are taken from.
 const BLOCKS_SAMPLED: u64 = 200;

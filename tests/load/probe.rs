@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::http::{self, Connection};
-use tests::workload::{envelope, keys};
+use testkit::http::{self, Connection};
+use testkit::workload::{envelope, keys};
 use types::build;
 use types::tx::Transfer;
 use types::{Amount, Keypair};

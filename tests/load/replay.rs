@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use tests::node::Node;
-use tests::process::cpu_seconds_of_children;
+use testkit::node::Node;
+use testkit::process::cpu_seconds_of_children;
 
 /// Runs both on the data of a node that has stopped, several times each, and prints a line for each.
 pub(crate) fn measure(node: &Node, rounds: usize) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::chain::Chain;
 
@@ -119,13 +119,18 @@ impl Report {
             chain.compact()?;
             line["compactedBytesPerCall"] = json!(chain.disk_bytes()? / count);
         }
-        writeln!(std::io::stdout(), "{line}")?;
-        Ok(())
+        self::line(&line)
     }
 }
 
+/// A line for machines.
+pub(crate) fn line(line: &Value) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}
+
 /// Milliseconds; none of an empty list.
-fn percentile(ascending: &[Duration], percent: usize) -> Option<f64> {
+pub(crate) fn percentile(ascending: &[Duration], percent: usize) -> Option<f64> {
     let index = (ascending.len() * percent / 100).min(ascending.len().checked_sub(1)?);
     ascending.get(index).map(|time| time.as_secs_f64() * 1e3)
 }

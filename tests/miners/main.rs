@@ -14,23 +14,16 @@
 mod cases;
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::ensure;
 use clap::Parser;
+use testkit::suite::{Selection, Style, Suite};
 
 use cases::CASES;
-
-/// What `automake` and others take for "skipped".
-const SKIPPED: u8 = 77;
 
 #[derive(Debug, Parser)]
 #[command(name = "miners", about = "What miners do among deaths and with the programs of others")]
 struct Cli {
-    /// Only cases whose name contains this
-    filter: Option<String>,
     /// How long miners are killed
     #[arg(long, default_value_t = 40)]
     seconds: u64,
@@ -40,9 +33,8 @@ struct Cli {
     /// Decides who is killed and when [default: another one each time]
     #[arg(long)]
     seed: Option<u64>,
-    /// Only list the cases
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    selection: Selection,
 }
 
 /// How much is tried.
@@ -53,64 +45,10 @@ struct Extent {
     seed: u64,
 }
 
-/// What came of a case that did not fail.
-#[derive(Clone, Debug)]
-enum Outcome {
-    Passed(String),
-    Skipped(String),
-}
-
-/// Says what happens, for whoever waits.
-fn say(line: &str) {
-    let mut stdout = std::io::stdout().lock();
-    drop(writeln!(stdout, "{line}"));
-    drop(stdout.flush());
-}
-
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            say(&format!("miners: error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
-    let is_chosen = |name: &str| cli.filter.as_ref().is_none_or(|filter| name.contains(filter));
-    let chosen: Vec<_> = CASES.iter().filter(|case| is_chosen(case.name)).collect();
-    ensure!(!chosen.is_empty(), "no case has {:?} in its name; --list shows them", cli.filter);
-    if cli.list {
-        chosen.iter().for_each(|case| say(&format!("{:<12} {}", case.name, case.about)));
-        return Ok(ExitCode::SUCCESS);
-    }
+    let cli = Cli::parse();
     let seed = cli.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
     let extent = Extent { seconds: cli.seconds, calls: cli.calls, seed };
-    let (mut failed, mut skipped) = (0, 0);
-    for case in chosen {
-        say(&format!("\n== {}: {}", case.name, case.about));
-        let started = Instant::now();
-        let outcome = (case.run)(extent);
-        let took = started.elapsed();
-        match outcome {
-            Ok(Outcome::Passed(what)) => {
-                say(&format!("== {} PASSED in {took:.0?}: {what}", case.name));
-            }
-            Ok(Outcome::Skipped(why)) => {
-                skipped += 1;
-                say(&format!("== {} SKIPPED: {why}", case.name));
-            }
-            Err(error) => {
-                failed += 1;
-                say(&format!("== {} FAILED after {took:.0?}: {error:#}", case.name));
-            }
-        }
-    }
-    say(&format!("\nminers: {failed} failed, {skipped} skipped"));
-    Ok(match (failed, skipped) {
-        (0, 0) => ExitCode::SUCCESS,
-        (0, _) => ExitCode::from(SKIPPED),
-        (_, _) => ExitCode::FAILURE,
-    })
+    let suite = Suite { name: "miners", cases: CASES, style: Style::HEADINGS };
+    suite.main(&cli.selection, || Ok(()), |(), run| run(extent))
 }

@@ -1,5 +1,5 @@
-//! The monitoring suite: a real Prometheus watches a real chain and a miner on it, with the files of
-//! `packaging/monitoring`, and answers all that the dashboards ask.
+//! The monitoring suite: a real Prometheus watches a real chain, a miner and a gateway on it, with the
+//! files of `packaging/monitoring`, and answers all that the dashboards ask.
 //!
 //! It needs the program `prometheus` in the path, or in the variable `PROMETHEUS`. Where there is none
 //! it says so and ends with exit code 77, which no other end has.
@@ -7,19 +7,21 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use tests::dashboards::{Dashboard, MINERS, NODES, list, packaged};
-use tests::miners::{Miner, MinerHome, Requester, Wish};
-use tests::model::ModelServer;
-use tests::net::{Net, free_ports};
-use tests::node::wait_for;
-use tests::workload::Workload;
+use testkit::chat::{Client, chat, stream};
+use testkit::dashboards::{Dashboard, GATEWAYS, MINERS, NODES, list, packaged};
+use testkit::gateway::{Gateway, Home};
+use testkit::miners::{Miner, MinerHome, Requester, Wish};
+use testkit::model::ModelServer;
+use testkit::net::{Net, free_ports};
+use testkit::node::wait_for;
+use testkit::process::Process;
+use testkit::suite::{self, Outcome};
+use testkit::workload::Workload;
 
-/// What `automake` and others take for "skipped".
-const SKIPPED: u8 = 77;
 const VALIDATORS: usize = 4;
 const FOLLOWERS: usize = 1;
 /// More than are sent while Prometheus is waited for.
@@ -30,33 +32,22 @@ const EMPTY: &[&str] = &["Restarts", "Why there is no work"];
 const MINING: usize = 9;
 const ASKING: usize = 8;
 
-/// Says what happens, for whoever waits.
-fn say(line: &str) {
-    let mut stdout = std::io::stdout().lock();
-    drop(writeln!(stdout, "{line}"));
-    drop(stdout.flush());
+fn main() -> ExitCode {
+    suite::conclude("monitoring", run())
 }
 
-fn main() -> ExitCode {
+fn run() -> anyhow::Result<Outcome> {
     let program = std::env::var_os("PROMETHEUS").map_or_else(|| "prometheus".into(), PathBuf::from);
     let version = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
     if !version.is_ok_and(|output| output.status.success()) {
-        say(&format!("monitoring suite: SKIPPED: {} does not run", program.display()));
-        return ExitCode::from(SKIPPED);
+        return Ok(Outcome::Skipped(format!("{} does not run", program.display())));
     }
-    match run(&program) {
-        Ok(queries) => {
-            say(&format!("monitoring suite: RAN: Prometheus answered {queries} queries"));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            say(&format!("monitoring suite: FAILED: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    let queries = watch(&program)?;
+    Ok(Outcome::Passed(format!("Prometheus answered {queries} queries")))
 }
 
-fn run(program: &Path) -> anyhow::Result<usize> {
+/// Watches the chain until everything has an answer; answers how many queries those were.
+fn watch(program: &Path) -> anyhow::Result<usize> {
     let base = free_ports(2)?;
     let mut net = Net::make(VALIDATORS, FOLLOWERS)?;
     let mut targets = Vec::new();
@@ -69,8 +60,18 @@ fn run(program: &Path) -> anyhow::Result<usize> {
     let host = u8::try_from(targets.len() + 1)?;
     let miner = Mining::start(net.members[0].rpc, SocketAddr::from(([127, 0, 0, host], base)))?;
     let miners = [format!("\"{}\"", miner.metrics)];
-    let prometheus = Prometheus::start(program, [&targets, &miners], base + 1)?;
-    for (job, targets) in [("ombra", targets.len()), ("ombra-miner", miners.len())] {
+    let gateway = Asking::start(
+        net.members[0].rpc,
+        SocketAddr::from(([127, 0, 0, host.checked_add(1).context("a host")?], base)),
+    )?;
+    let gateways = [format!("\"{}\"", gateway.metrics)];
+    let prometheus = Prometheus::start(program, [&targets, &miners, &gateways], base + 1)?;
+    let jobs = [
+        ("ombra", targets.len()),
+        ("ombra-miner", miners.len()),
+        ("ombra-gateway", gateways.len()),
+    ];
+    for (job, targets) in jobs {
         wait_for(&format!("Prometheus to reach all of {job}"), || {
             // It says that it is ready a moment before it answers.
             let reached = prometheus.query(&format!("sum(up{{job=\"{job}\"}})"));
@@ -80,6 +81,7 @@ fn run(program: &Path) -> anyhow::Result<usize> {
         })?;
     }
     let answered = answers_for_nodes(&prometheus, &net)?;
+    let answered = answered + answers_for_gateways(&prometheus, gateway)?;
     let answered = answered + answers_for_miners(&prometheus, miner)?;
     prometheus.has_no_alarm()?;
     Ok(answered)
@@ -111,6 +113,50 @@ fn answers_for_miners(prometheus: &Prometheus, miner: Mining) -> anyhow::Result<
     Ok(answered)
 }
 
+/// The same for gateways.
+fn answers_for_gateways(prometheus: &Prometheus, gateway: Asking) -> anyhow::Result<usize> {
+    let Asking { client, poor, process, .. } = gateway;
+    let mut number = 0;
+    let answered = prometheus.answers(GATEWAYS, || {
+        // Answers, whole and as streams, and a key without money.
+        number += 1;
+        let question = format!("Question {number}");
+        let answer = client.ask(&chat(&question), &[])?;
+        ensure!(answer.content()? == "Hello.", "{answer:?}");
+        let streamed = client.ask(&stream(&question), &[])?;
+        ensure!(streamed.text.ends_with("data: [DONE]\n\n"), "{streamed:?}");
+        let refused = poor.ask(&chat(&question), &[])?;
+        ensure!(refused.code() == "insufficient_quota", "{refused:?}");
+        Ok(())
+    })?;
+    process.stop()?;
+    Ok(answered)
+}
+
+/// A gateway, and two who ask it, one of them without money.
+struct Asking {
+    client: Client,
+    poor: Client,
+    process: Gateway,
+    metrics: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Asking {
+    fn start(rpc: SocketAddr, metrics: SocketAddr) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
+        let settings = "public_prompts = true\nclaim_wait_ms = 60000\n";
+        let home = Home::new(folder.path(), (rpc, address), settings)?;
+        let [client, poor] = [("client", "1ombra"), ("poor", "1")].map(|(name, budget)| {
+            let key = home.new_key(name, &["--budget", budget]);
+            key.map(|key| Client { address, key })
+        });
+        let process = home.start_with(&[("OMBRA_GATEWAY_METRICS", &metrics.to_string())])?;
+        Ok(Self { client: client?, poor: poor?, process, metrics, _folder: folder })
+    }
+}
+
 /// A miner whose model follows a rule, and who asks it.
 struct Mining {
     requester: Requester,
@@ -130,25 +176,31 @@ impl Mining {
     }
 }
 
-/// A Prometheus with a folder of its own. Dropping it kills it.
+/// A Prometheus with a folder of its own.
 struct Prometheus {
-    process: Child,
+    process: Process,
     address: SocketAddr,
     folder: tempfile::TempDir,
 }
 
 impl Prometheus {
-    fn start(program: &Path, [nodes, miners]: [&[String]; 2], port: u16) -> anyhow::Result<Self> {
+    fn start(
+        program: &Path,
+        [nodes, miners, gateways]: [&[String]; 3],
+        port: u16,
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let filled = |name, targets: &[String]| {
             Ok::<_, anyhow::Error>(packaged(name)?.replace("@TARGETS@", &targets.join(", ")))
         };
         let rules = "  - alerts.yml\n";
-        let settings = filled("prometheus.yml", nodes)? + &filled("miner-scrape.yml", miners)?;
+        let more = filled("miner-scrape.yml", miners)? + &filled("gateway-scrape.yml", gateways)?;
+        let settings = filled("prometheus.yml", nodes)? + &more;
         ensure!(settings.contains(rules), "{settings}");
-        let settings = settings.replace(rules, &format!("{rules}  - miner-alerts.yml\n"));
+        let more = "  - miner-alerts.yml\n  - gateway-alerts.yml\n";
+        let settings = settings.replace(rules, &format!("{rules}{more}"));
         std::fs::write(folder.path().join("prometheus.yml"), settings)?;
-        for name in ["alerts.yml", "miner-alerts.yml"] {
+        for name in ["alerts.yml", "miner-alerts.yml", "gateway-alerts.yml"] {
             std::fs::write(folder.path().join(name), packaged(name)?)?;
         }
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -157,10 +209,10 @@ impl Prometheus {
         command.current_dir(folder.path()).arg("--config.file=prometheus.yml");
         command.arg("--storage.tsdb.path=data").arg(format!("--web.listen-address={address}"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let process = command.spawn().context("starting Prometheus")?;
+        let process = Process::start("Prometheus", &mut command)?;
         let mut prometheus = Self { process, address, folder };
         wait_for("Prometheus", || {
-            if let Some(status) = prometheus.process.try_wait()? {
+            if let Some(status) = prometheus.process.child.try_wait()? {
                 let log = std::fs::read_to_string(prometheus.folder.path().join("log"))?;
                 bail!("Prometheus ended with {status}: {log}");
             }
@@ -198,7 +250,9 @@ impl Prometheus {
         let queries = Dashboard::read(dashboard)?.queries()?;
         for (title, query) in &queries {
             // The variables filled in as Grafana would.
-            let query = query.replace("$node", ".*").replace("$miner", ".*");
+            let query = ["$node", "$miner", "$gateway"]
+                .into_iter()
+                .fold(query.clone(), |query, variable| query.replace(variable, ".*"));
             let query = query.replace("$__rate_interval", "20s");
             ensure!(!query.contains('$'), "{query}: a variable that nobody fills in");
             wait_for(&format!("{title}: {query}"), || {
@@ -220,12 +274,5 @@ impl Prometheus {
             ensure!(rule["health"] == "ok" && rule["state"] != "firing", "{rule}");
         }
         Ok(())
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
     }
 }

@@ -5,46 +5,40 @@
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::http::Connection;
-use tests::node::{DevOptions, Node, program, wait_for};
-use tests::process::{self, Signal};
+use testkit::http::Connection;
+use testkit::node::{DevOptions, Node, program, wait_for};
+use testkit::process::{Process, Signal};
 use types::Hash;
 
 /// How long a line may take: as long as the demonstration itself waits for the model.
 const LINE_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// A demonstration that runs. Dropping it is `kill -9`.
+/// A demonstration that runs.
 struct Demo {
-    process: Child,
+    process: Process,
     /// Read by a thread, so that a line that never comes ends the test.
     lines: Receiver<std::io::Result<String>>,
     printed: Vec<String>,
 }
 
-impl Drop for Demo {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
 impl Demo {
     fn start(arguments: &[&str]) -> anyhow::Result<Self> {
         anyhow::ensure!(std::env::var_os("OMBRA_MODEL").is_some(), "OMBRA_MODEL names the model");
-        let mut process = program()
+        let mut command = program();
+        command
             .args(["demo", "--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
             .args(arguments)
             // Nothing may be fetched.
             .env("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let printed = BufReader::new(process.stdout.take().context("its output")?).lines();
+            .stdout(Stdio::piped());
+        let mut process = Process::start("the demonstration", &mut command)?;
+        let printed = BufReader::new(process.child.stdout.take().context("its output")?).lines();
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             // Whoever has read enough is gone.
@@ -69,7 +63,7 @@ impl Demo {
 
     /// Waits until it has ended well.
     fn end(&mut self) -> anyhow::Result<()> {
-        let status = wait_for("the demonstration to end", || Ok(self.process.try_wait()?))?;
+        let status = wait_for("the demonstration to end", || Ok(self.process.child.try_wait()?))?;
         for line in self.lines.iter() {
             self.printed.push(line?);
         }
@@ -84,7 +78,7 @@ impl Demo {
     }
 
     fn interrupt(&mut self) -> anyhow::Result<()> {
-        process::signal(self.process.id(), Signal::INT)?;
+        self.process.signal(Signal::INT)?;
         self.end()
     }
 }
@@ -123,7 +117,7 @@ fn the_texts_that_are_shown_are_those_whose_hashes_are_on_the_chain() -> anyhow:
     let folder = tempfile::tempdir()?;
     let data = folder.path().to_str().context("a path in UTF-8")?;
     let mut demo = Demo::start(&["--data-dir", data])?;
-    demo.until("The node and its miners go on")?;
+    demo.until("The node and its miners keep running")?;
     assert!(demo.told("checked")?.contains("hashes"));
     let endpoints: Value =
         serde_json::from_str(&std::fs::read_to_string(folder.path().join("endpoints.json"))?)?;

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "examples/python"))
 import agent_methods as methods  # noqa: E402
 from agent_methods.schemas import budget, check_schema  # noqa: E402
 
-VECTORS = json.loads((ROOT / "miner/fixtures/agent-methods.json").read_text("utf-8"))
+VECTORS = json.loads((ROOT / "agent/fixtures/agent-methods.json").read_text("utf-8"))
 ASKED = {vector["name"]: methods.read_request(vector["prompt"]) for vector in VECTORS["requests"]}
 REFUSED = []
 

@@ -8,7 +8,7 @@ mod ledger;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use txpool::lanes::{Lane, Rules};
+use txpool::verifier::{Rules, Verifier};
 use txpool::{BlockLimits, Committed, Config, Pool, Touched};
 use types::build::{Envelope, build_tx};
 use types::tx::Transfer;
@@ -76,23 +76,23 @@ fn main() {
     let texts = texts();
     let count = texts.len();
     for threads in [1, 2] {
-        let lane = Lane::new(rules.clone(), NonZeroUsize::new(threads).unwrap()).unwrap();
+        let verifier = Verifier::new(rules.clone(), NonZeroUsize::new(threads).unwrap()).unwrap();
         let start = Instant::now();
         let clock = Clock::start();
         let valid: usize = texts
             .chunks(1_000)
-            .map(|batch| lane.check(batch.to_vec(), 1).iter().flatten().count())
+            .map(|batch| verifier.check(batch.to_vec(), 1).iter().flatten().count())
             .sum();
         assert_eq!(count, valid);
         let elapsed = if threads == 1 { clock.elapsed() } else { start.elapsed() };
-        report(&format!("lane: parse and verify, {threads} threads"), count, elapsed);
+        report(&format!("verifier: parse and verify, {threads} threads"), count, elapsed);
     }
 
-    let lane = Lane::new(rules, NonZeroUsize::MIN).unwrap();
-    let txs: Vec<CheckedTx> = lane.check(texts, 1).into_iter().map(Result::unwrap).collect();
+    let verifier = Verifier::new(rules, NonZeroUsize::MIN).unwrap();
+    let txs: Vec<CheckedTx> = verifier.check(texts, 1).into_iter().map(Result::unwrap).collect();
     let directory = tempfile::tempdir().unwrap();
     let pool = Pool::with_journal(Config::default(), 0, ports(None), directory.path()).unwrap();
-    pool.restore(&lane, 1, 1).unwrap();
+    pool.restore(&verifier, 1, 1).unwrap();
 
     let start = Clock::start();
     for batch in txs.chunks(BATCH) {

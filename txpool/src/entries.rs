@@ -11,7 +11,7 @@ use crate::slab::{Slab, Slot};
 
 /// Which of the two halves of the pool a transaction is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum EntryPlace {
     /// Executable, at this place in the total order.
     Pending(Seq),
     /// Waiting for the nonces before it.
@@ -23,7 +23,7 @@ pub(crate) enum Place {
 pub(crate) struct Entry {
     pub(crate) tx: CheckedTx,
     pub(crate) sender: SenderId,
-    pub(crate) place: Place,
+    pub(crate) place: EntryPlace,
     /// A number that no other entry of this pool ever had: the order of acceptance.
     pub(crate) arrival: u64,
     /// When it was accepted, in milliseconds since 1970 by this node's clock.
@@ -58,7 +58,7 @@ impl Entries {
         let slot = self.slab.insert(Entry {
             tx,
             sender,
-            place: Place::Queued,
+            place: EntryPlace::Queued,
             arrival: self.arrivals,
             accepted_ms: now_ms,
             queued_ms: now_ms,

@@ -7,9 +7,9 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// Trouble of our own in the ledger or the chain: storage, or a broken invariant. After a fault the
 /// pool's content is not to be relied on; the node stops.
-pub struct Fault(Source);
+pub struct PoolFault(Source);
 
-impl Fault {
+impl PoolFault {
     /// Wraps the error of whoever implements a port.
     pub fn new(error: impl Into<Source>) -> Self {
         Self(error.into())
@@ -22,19 +22,19 @@ impl Fault {
     }
 }
 
-impl fmt::Debug for Fault {
+impl fmt::Debug for PoolFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fault({:?})", self.0)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PoolFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
 
-impl std::error::Error for Fault {
+impl std::error::Error for PoolFault {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source()
     }
@@ -70,5 +70,5 @@ pub enum RestoreError {
     Journal(#[from] JournalError),
     /// The ledger failed.
     #[error("replay of the pool journal: {0}")]
-    Fault(#[from] Fault),
+    Fault(#[from] PoolFault),
 }

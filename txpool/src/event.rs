@@ -6,7 +6,7 @@ use types::{CheckedTx, Hash, Rejection};
 
 /// Where a transaction that the pool answered for stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum TxStanding {
     /// Executable: the next blocks may hold it.
     Pending,
     /// Waits until the sender's nonces before it are there.
@@ -21,7 +21,7 @@ pub struct Accepted {
     /// The transaction.
     pub hash: Hash,
     /// Where it stands now.
-    pub standing: Standing,
+    pub standing: TxStanding,
     /// False if the transaction was known before: sending again is success and changes nothing.
     pub is_new: bool,
 }
@@ -45,8 +45,8 @@ pub enum PoolEvent {
     Accepted {
         /// The transaction.
         tx: CheckedTx,
-        /// [`Standing::Pending`] or [`Standing::Queued`].
-        standing: Standing,
+        /// [`TxStanding::Pending`] or [`TxStanding::Queued`].
+        standing: TxStanding,
     },
     /// It was queued and is executable now.
     Promoted(CheckedTx),

@@ -1,7 +1,7 @@
 //! The transaction pool: accepted transactions that wait for a block.
 //!
 //! ```text
-//! texts ─▶ Lane (parse, signature, limits) ─▶ Pool::submit ─▶ pending ─▶ Pool::candidates ─▶ block
+//! texts ─▶ Verifier (parse, signature, limits) ─▶ Pool::submit ─▶ pending ─▶ Pool::candidates ─▶ block
 //!                                                  │             ▲             Pool::committed ◀─┘
 //!                                                  └─▶ queued ───┘ (a nonce gap closes)
 //!                                                          └─▶ dropped, with a reason
@@ -19,7 +19,7 @@
 //! - Every structure is bounded: see [`Config`]. Who makes room for whom is in `core/limits.rs`;
 //!   why a commit needs no new execution, in `core/commit.rs`.
 //!
-//! Entry points: [`Lane`], [`Pool`], [`ports`]. Rules: docs/protocol.md sections 4, 6 and 9.
+//! Entry points: [`Verifier`], [`Pool`], [`ports`]. Rules: docs/protocol.md sections 4, 6 and 9.
 //!
 //! Not here: ledger rules, the database, the network, clocks (`now_ms` comes with each call),
 //! anything asynchronous. The one thing on disk is the journal.
@@ -34,7 +34,6 @@ mod error;
 mod event;
 mod held;
 mod journal;
-pub mod lanes;
 mod market;
 mod order;
 mod pool;
@@ -43,14 +42,15 @@ mod senders;
 mod slab;
 mod subject;
 mod tally;
+pub mod verifier;
 
 pub use config::Config;
 pub use core::{Committed, Found, Page, SenderContent, Touched};
-pub use error::{Fault, JournalError, RestoreError};
-pub use event::{Accepted, Dropped, PoolEvent, Standing};
+pub use error::{JournalError, PoolFault, RestoreError};
+pub use event::{Accepted, Dropped, PoolEvent, TxStanding};
 pub use journal::{Flushed, Restored};
-pub use lanes::Lane;
 pub use market::Offered;
 pub use order::BlockLimits;
 pub use pool::{Pool, Ports};
 pub use tally::{Halves, Stats, Status, Volume};
+pub use verifier::Verifier;

@@ -10,8 +10,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
-use types::{Amount, Body, CheckedTx};
-
 use crate::order::BlockLimits;
 use crate::senders::SenderId;
 use crate::slab::Slot;
@@ -20,84 +18,24 @@ use crate::tally::Volume;
 mod choice;
 mod kept;
 mod line;
+mod lines;
+mod offer;
+mod orders;
 mod waits;
 
 pub use choice::Offered;
 pub(crate) use choice::Wanted;
+pub(crate) use offer::{Least, Offer, Rate, is_favoured, is_outbid, rate};
 
 use choice::Choice;
 use kept::Kept;
-use line::{Keys, Line};
+use line::Line;
+use lines::{Lines, Moved};
+use orders::Orders;
 use waits::Waits;
 
-/// A tip for each KiB, in micro-OMBRA, rounded down.
-pub(crate) type Rate = u64;
-
-/// What everything is worth where tips do not count.
-const TIPLESS: Rate = 0;
-
-/// What the transaction offers, whatever comes before it.
-pub(crate) fn rate(tx: &CheckedTx) -> Rate {
-    let tip = if let Body::Transfer(transfer) = tx.body() {
-        transfer.fee
-    } else {
-        tx.bid().ok().and_then(|bid| bid.tip).unwrap_or(Amount::ZERO)
-    };
-    let bytes = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX).max(1);
-    let rate = u128::from(tip.get()).saturating_mul(1_024).checked_div(u128::from(bytes));
-    rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(u64::MAX)
-}
-
-/// The least that a newcomer must be worth to take the place of what is worth `lowest`: an eighth more.
-/// Otherwise one could outbid others by a micro again and again.
-pub(crate) fn price_over(lowest: Rate) -> Rate {
-    lowest.saturating_add(lowest.div_ceil(8).max(1))
-}
-
-/// What has to go first for a newcomer.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Least {
-    /// It waits for the base fee to fall: it pays nothing now, whatever it offers.
-    Waits,
-    /// It is worth so much.
-    Pays(Rate),
-}
-
-/// Whether the least makes room for a newcomer that is worth so much; a newcomer without a worth would
-/// wait itself.
-pub(crate) fn is_outbid(least: Least, worth: Option<Rate>) -> bool {
-    match (worth, least) {
-        (None, _) => false,
-        (Some(_), Least::Waits) => true,
-        (Some(worth), Least::Pays(lowest)) => worth >= price_over(lowest),
-    }
-}
-
-/// Whether a tenth of the pool and of each block is kept for such transactions: a miner gets no tip for
-/// the work that it has done.
-pub(crate) fn is_favoured(tx: &CheckedTx) -> bool {
-    matches!(tx.body(), Body::AgentStep(_) | Body::AgentFinish(_))
-}
-
-/// An executable transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Offer {
-    pub(crate) slot: Slot,
-    pub(crate) nonce: u64,
-    pub(crate) arrival: u64,
-    pub(crate) bytes: usize,
-    pub(crate) rate: Rate,
-    /// The highest base fee at which a block may take it, in micro-OMBRA per KiB.
-    pub(crate) highest: u64,
-    pub(crate) is_favoured: bool,
-}
-
-/// The rate and arrival of a sender's first transaction, and the highest base fee for it.
-type Head = (Reverse<Rate>, u64, SenderId, u64);
-type Heads = BTreeSet<Head>;
-type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
-/// The highest base fee for a sender's last transaction, and its place in the order of tails.
-type Floors = BTreeSet<(u64, Rate, Reverse<u64>, SenderId)>;
+/// So many senders that wait for the base fee to fall are passed over in search of one that does not.
+const PASSED_MAX: usize = 16;
 
 /// A transaction that may leave: the order in which they do, and how many its sender has up to it.
 type Leaving = (Least, (u64, Rate), Reverse<u64>, SenderId, usize);
@@ -105,53 +43,25 @@ type Leaving = (Least, (u64, Rate), Reverse<u64>, SenderId, usize);
 /// All executable transactions by what they offer.
 #[derive(Debug, Default)]
 pub(crate) struct Market {
-    lines: BTreeMap<SenderId, Line>,
-    heads: Heads,
-    /// Senders whose first transaction is favoured. Tips and arrival do not count among them.
-    leads: Heads,
-    /// How often a sender got another first transaction.
-    turns: u64,
-    /// Senders with something that has no place in the tenth that is kept for steps.
-    tails: Tails,
-    /// The same senders by what they are ready to pay at most, if that is not everything: whoever is
-    /// ready to pay less than the base fee comes before it.
-    floors: Floors,
+    lines: Lines,
+    orders: Orders,
     /// What has its place in the tenth.
     kept: Kept,
-    /// The highest base fee for the first transaction of each sender of whom something is offered.
-    offering: BTreeSet<(u64, SenderId)>,
     /// Senders of whom something is not offered, because a block could not take it.
     closed: BTreeSet<SenderId>,
-    waits: Waits,
     /// By arrival, so the oldest first.
     ages: BTreeMap<u64, Slot>,
-}
-
-/// Where a sender stands where tips do not count: whoever had its turn longest ago comes first.
-const fn tipless((_, _, id, highest): Head, since: u64) -> Head {
-    (Reverse(TIPLESS), since, id, highest)
-}
-
-/// Moves an entry of an order to another place, into it, or out of it.
-fn move_in<T: Ord>(order: &mut BTreeSet<T>, before: Option<T>, now: Option<T>) {
-    if before == now {
-        return;
-    }
-    if let Some(before) = before {
-        order.remove(&before);
-    }
-    order.extend(now);
 }
 
 impl Market {
     /// An empty market at this base fee, of a pool of this size.
     pub(crate) fn at(base_fee: u64, pool: Volume) -> Self {
-        Self { waits: Waits::at(base_fee), kept: Kept::of(pool), ..Self::default() }
+        Self { lines: Lines::at(base_fee), kept: Kept::of(pool), ..Self::default() }
     }
 
     /// The base fee of the next block. What comes back because it has fallen may be what others need.
     pub(crate) fn follow(&mut self, base_fee: u64) {
-        if self.waits.change(base_fee) > 0 {
+        if self.lines.follow(base_fee) > 0 {
             self.reopen();
         }
     }
@@ -159,19 +69,20 @@ impl Market {
     /// How many transactions wait for the base fee to fall: those that are not ready to pay it, and those
     /// of their senders after them.
     pub(crate) const fn waiting(&self) -> usize {
-        self.waits.waiting()
+        self.lines.waiting()
     }
 
     /// The nonce of the first transaction of the sender that waits for the base fee to fall, and where
     /// it is. Those after it wait, too.
     pub(crate) fn first_waiting(&self, id: SenderId) -> Option<(u64, Slot)> {
-        let offer = self.lines.get(&id)?.first_waiting(self.waits.base_fee())?;
+        let offer = self.lines.first_waiting(id)?;
         Some((offer.nonce, offer.slot))
     }
 
     /// Whether there is something to offer for the next block.
     pub(crate) fn has_offers(&self) -> bool {
-        self.offering.last().is_some_and(|(highest, _)| *highest >= self.waits.base_fee())
+        let highest = self.orders.highest_offering();
+        highest.is_some_and(|highest| highest >= self.lines.base_fee())
     }
 
     /// A block could not take the transaction: it needs something that is not in the block. It and those
@@ -212,54 +123,18 @@ impl Market {
     }
 
     fn change(&mut self, id: SenderId, change: impl FnOnce(&mut Line, &mut Waits)) {
-        let line = self.lines.entry(id).or_default();
-        let (keys, kept) = (line.keys(), line.kept);
-        let first = |line: &Line| line.offers.front().map(|offer| offer.nonce);
-        let first_before = first(line);
-        change(line, &mut self.waits);
-        if first(line) != first_before {
-            line.since = self.turns;
-            self.turns = self.turns.saturating_add(1);
+        let Moved { before, now, kept_before, kept } = self.lines.change(id, change);
+        self.kept.count(kept_before, kept);
+        if before != now {
+            self.orders.relist(id, before, now);
+            self.kept.relist(id, before.map(|keys| keys.tenth), now.map(|keys| keys.tenth));
         }
-        let (new_keys, new_kept, is_empty) = (line.keys(), line.kept, line.offers.is_empty());
-        self.kept.count(kept, new_kept);
-        if is_empty {
-            self.lines.remove(&id);
-        }
-        if keys != new_keys {
-            self.relist(id, keys, new_keys);
-        }
-    }
-
-    /// A sender stands elsewhere. An order in which it stands where it stood is left alone: a transaction
-    /// that joins others of its sender moves the sender in one or two of them.
-    fn relist(&mut self, id: SenderId, before: Option<Keys>, now: Option<Keys>) {
-        let head = |keys: Keys| (keys.head.0, keys.head.1, id, keys.highest);
-        move_in(&mut self.heads, before.map(head), now.map(head));
-        let lead = |keys: Keys| keys.leads.then(|| tipless(head(keys), keys.since));
-        move_in(&mut self.leads, before.and_then(lead), now.and_then(lead));
-        let offered = |keys: Keys| (!keys.is_closed).then_some((keys.highest, id));
-        move_in(&mut self.offering, before.and_then(offered), now.and_then(offered));
-        let tail = |keys: Keys| (!keys.is_kept).then_some((keys.tail.0, keys.tail.1, id));
-        move_in(&mut self.tails, before.and_then(tail), now.and_then(tail));
-        let floor = |keys: Keys| {
-            let (rate, arrival, id) = tail(keys).filter(|_| keys.floor < u64::MAX)?;
-            Some((keys.floor, rate, arrival, id))
-        };
-        move_in(&mut self.floors, before.and_then(floor), now.and_then(floor));
-        self.kept.relist(id, before.map(|keys| keys.tenth), now.map(|keys| keys.tenth));
     }
 
     /// What a transaction that offers `rate` and is ready to pay so much at `most` would be worth after
     /// the others of its sender; none if it would wait for the base fee to fall.
     pub(crate) fn worth(&self, id: Option<SenderId>, rate: Rate, most: u64) -> Option<Rate> {
-        let line = id.and_then(|id| self.lines.get(&id));
-        let base_fee = self.waits.base_fee();
-        if most < base_fee || line.is_some_and(|line| line.first_waiting(base_fee).is_some()) {
-            return None;
-        }
-        let lowest = line.and_then(|line| line.rates.first());
-        Some(lowest.map_or(rate, |(lowest, _)| rate.min(*lowest)))
+        self.lines.worth(id, rate, most)
     }
 
     /// Who has what goes first, without what has a place in the tenth: always the last one of its sender.
@@ -270,14 +145,13 @@ impl Market {
         if let Some((_, _, _, id)) = waiting {
             return Some((Least::Waits, *id));
         }
-        let lowest = self.tails.iter().find(|(_, _, id)| !skipped.contains(id));
+        let lowest = self.orders.tails.iter().find(|(_, _, id)| !skipped.contains(id));
         lowest.map(|(rate, _, id)| (Least::Pays(*rate), *id))
     }
 
     /// The senders whose last one waits for the base fee to fall.
     fn waiting_floors(&self) -> impl Iterator<Item = &(u64, Rate, Reverse<u64>, SenderId)> {
-        let base_fee = self.waits.base_fee();
-        self.floors.iter().take_while(move |(floor, ..)| *floor < base_fee)
+        self.orders.floors_below(self.lines.base_fee())
     }
 
     /// Whether so much can be freed for a newcomer of this worth by evicting at most `most` transactions,
@@ -292,8 +166,9 @@ impl Market {
             self.waiting_floors().take(most).map(|(_, _, _, id)| *id).collect();
         // What waits is among the tails as well, and comes before all others of them.
         let more = most.saturating_sub(waiting.len());
-        let paying = self.tails.iter().map(|(_, _, id)| *id).filter(|id| !self.waits_last(*id));
-        let count = |id| self.lines.get(&id).map_or(0, |line| line.offers.len());
+        let paying =
+            self.orders.tails.iter().map(|(_, _, id)| *id).filter(|id| !self.waits_last(*id));
+        let count = |id| self.lines.get(id).map_or(0, |line| line.offers.len());
         let all = waiting.iter().copied().chain(paying.take(more));
         // How many the sender has left goes with it.
         let mut next: BinaryHeap<_> =
@@ -308,7 +183,7 @@ impl Market {
                 return false;
             }
             let left = left.saturating_sub(1);
-            let bytes = self.lines.get(&id).and_then(|line| line.offers.get(left));
+            let bytes = self.lines.get(id).and_then(|line| line.offers.get(left));
             freed.count = freed.count.saturating_add(1);
             freed.bytes = freed.bytes.saturating_add(bytes.map_or(0, |offer| offer.bytes));
             next.extend(self.leaves(id, left).map(Reverse));
@@ -318,14 +193,14 @@ impl Market {
 
     /// Whether the sender's last transaction waits for the base fee to fall.
     fn waits_last(&self, id: SenderId) -> bool {
-        let line = self.lines.get(&id);
-        line.is_some_and(|line| line.floor_of(line.offers.len()) < self.waits.base_fee())
+        let line = self.lines.get(id);
+        line.is_some_and(|line| line.floor_of(line.offers.len()) < self.lines.base_fee())
     }
 
     /// When the last of the sender's first `left` transactions would leave: the least comes first. None if
     /// it has its place in the tenth.
     fn leaves(&self, id: SenderId, left: usize) -> Option<Leaving> {
-        let line = self.lines.get(&id).filter(|line| left > line.kept.count)?;
+        let line = self.lines.get(id).filter(|line| left > line.kept.count)?;
         let last = line.offers.get(left.checked_sub(1)?)?;
         let floor = line.floor_of(left);
         let lowest = if left == line.offers.len() {
@@ -333,12 +208,80 @@ impl Market {
         } else {
             line.lowest_before(left)
         };
-        let (least, order) = if floor < self.waits.base_fee() {
+        let (least, order) = if floor < self.lines.base_fee() {
             (Least::Waits, (floor, lowest))
         } else {
             (Least::Pays(lowest), (0, 0))
         };
         Some((least, order, Reverse(last.arrival), id, left))
+    }
+
+    /// What has its place in the tenth.
+    pub(crate) const fn kept(&self) -> Volume {
+        self.kept.used()
+    }
+
+    /// Whether a step or an end of a run has a place in the tenth, after the others of its sender.
+    pub(crate) fn fits_tenth(&self, id: Option<SenderId>, bytes: usize) -> bool {
+        self.lines.is_kept(id) && self.kept.has_place_for(bytes)
+    }
+
+    /// Whether all that the sender has is in the tenth.
+    pub(crate) fn is_kept(&self, id: Option<SenderId>) -> bool {
+        self.lines.is_kept(id)
+    }
+
+    /// Who gives way to a step or an end of a run in the full tenth, once for each transaction. None if
+    /// nobody has to, or not for so much.
+    pub(crate) fn givers(&self, id: Option<SenderId>, bytes: usize) -> Option<Vec<SenderId>> {
+        self.kept.givers(&self.lines, id, bytes)
+    }
+
+    /// The last one that each of these has in the tenth counts with all others from now on.
+    pub(crate) fn give_way(&mut self, givers: &[SenderId]) {
+        let least = self.kept.least();
+        for giver in givers {
+            self.change(*giver, |line, _| line.give_way(least));
+        }
+    }
+
+    fn keep_next(&mut self, id: SenderId) {
+        let least = self.kept.least();
+        self.change(id, |line, _| line.keep_next(least));
+    }
+
+    /// Gives places that have become free, and shares in the tenth, to those who could have one more: at
+    /// most so many. What has to leave the tenth for it must find room with all others, of which there is
+    /// so much.
+    pub(crate) fn share(&mut self, mut room: Volume, most: usize) {
+        for _ in 0..most {
+            let mut wanting = self.kept.wanting.iter().take(PASSED_MAX);
+            let next = wanting.find_map(|(_, _, id)| {
+                let line = self.lines.get(*id)?;
+                let place = line.kept.count.saturating_add(1);
+                let next = line.next_kept().filter(|_| !self.lines.waits_at(*id, place))?;
+                Some((*id, next.bytes))
+            });
+            let Some((id, bytes)) = next else { return };
+            let Some(givers) = self.givers(Some(id), bytes) else { return };
+            let before = self.kept.used();
+            self.give_way(&givers);
+            let given = before.bytes.saturating_sub(self.kept.used().bytes);
+            self.keep_next(id);
+            let has_room = given <= room.bytes.saturating_add(bytes)
+                && givers.len() <= room.count.saturating_add(1);
+            if !has_room {
+                self.give_way(&[id]);
+                for giver in givers.into_iter().rev() {
+                    self.keep_next(giver);
+                }
+                return;
+            }
+            room = Volume {
+                count: room.count.saturating_add(1).saturating_sub(givers.len()),
+                bytes: room.bytes.saturating_add(bytes).saturating_sub(given),
+            };
+        }
     }
 
     /// The executable transaction that was accepted first.
@@ -357,15 +300,15 @@ impl Market {
         open: &dyn Fn(SenderId) -> Range<usize>,
     ) -> Vec<Slot> {
         let limits = wanted.limits;
-        let mut choice = Choice::new(self, wanted, offered, open);
+        let mut choice = Choice::new(&self.lines, wanted, offered, open);
         let tenth = choice::tenth_of(limits);
-        let left = choice.take_tenth(limits);
+        let left = choice.take_tenth(&self.orders.leads, limits);
         let used = (tenth.bytes.saturating_sub(left.bytes), tenth.count.saturating_sub(left.count));
         let room = BlockLimits {
             bytes: limits.bytes.saturating_sub(used.0),
             count: limits.count.saturating_sub(used.1),
         };
-        choice.take(&self.heads, room, |line| line.offers.len());
+        choice.take(&self.orders.heads, room, |line| line.offers.len());
         choice.chosen
     }
 }

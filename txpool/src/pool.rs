@@ -11,11 +11,11 @@ use types::{Account, Address, CheckedTx, Code, Hash, Rejection, Transaction};
 
 use crate::core::{Committed, Core, Found, Page, SenderContent};
 use crate::entries::Entry;
-use crate::error::{Fault, JournalError};
+use crate::error::{JournalError, PoolFault};
 use crate::journal::Journal;
 use crate::market::Offered;
 use crate::order::BlockLimits;
-use crate::ports::{AdmitError, Chain, EventSink, PendingLedger};
+use crate::ports::{AdmitError, CommittedChain, EventSink, PendingLedger};
 use crate::tally::{Stats, Status};
 use crate::{Accepted, Config};
 
@@ -31,7 +31,7 @@ pub struct Ports {
     /// The draft over the committed state.
     pub ledger: Box<dyn PendingLedger>,
     /// The committed chain.
-    pub chain: Arc<dyn Chain>,
+    pub chain: Arc<dyn CommittedChain>,
     /// Where events go.
     pub events: Arc<dyn EventSink>,
 }
@@ -45,7 +45,7 @@ impl fmt::Debug for Ports {
 /// The transaction pool. Every method may be called from any thread.
 pub struct Pool {
     core: Mutex<Core>,
-    chain: Arc<dyn Chain>,
+    chain: Arc<dyn CommittedChain>,
     events: Arc<dyn EventSink>,
     pending: AtomicUsize,
     has_offers: AtomicBool,
@@ -125,12 +125,12 @@ impl Pool {
     /// often while there is.
     ///
     /// # Errors
-    /// [`Fault`] if the ledger failed; what was not done is left for the next call.
-    pub fn settle(&self, now_ms: u64) -> Result<bool, Fault> {
+    /// [`PoolFault`] if the ledger failed; what was not done is left for the next call.
+    pub fn settle(&self, now_ms: u64) -> Result<bool, PoolFault> {
         if !self.has_unsettled() {
             return Ok(false);
         }
-        self.operate(|core| core.settle(core.slice(), now_ms))
+        self.operate(|core| core.settle(now_ms))
     }
 
     /// Why each of the transactions would be refused for its nonce or its sender's balance as things
@@ -163,8 +163,8 @@ impl Pool {
     /// state that [`PendingLedger`] reads has moved.
     ///
     /// # Errors
-    /// [`Fault`] if the ledger failed.
-    pub fn committed(&self, block: &Committed<'_>, now_ms: u64) -> Result<(), Fault> {
+    /// [`PoolFault`] if the ledger failed.
+    pub fn committed(&self, block: &Committed<'_>, now_ms: u64) -> Result<(), PoolFault> {
         self.operate(|core| core.committed(block, now_ms))
     }
 
@@ -173,8 +173,8 @@ impl Pool {
     /// and promotes what became executable.
     ///
     /// # Errors
-    /// [`Fault`] if the ledger or the chain failed.
-    pub fn chain_moved(&self, now_ms: u64) -> Result<(), Fault> {
+    /// [`PoolFault`] if the ledger or the chain failed.
+    pub fn chain_moved(&self, now_ms: u64) -> Result<(), PoolFault> {
         let mut included = Vec::new();
         for (_, hash) in self.all_names() {
             if self.chain.is_included(hash)? {
@@ -227,13 +227,13 @@ impl Pool {
     /// What the pool knows of a transaction.
     #[must_use]
     pub fn find(&self, hash: Hash) -> Option<Found> {
-        self.core().find(hash)
+        self.core().query().find(hash)
     }
 
     /// A pooled transaction.
     #[must_use]
     pub fn lookup(&self, hash: Hash) -> Option<CheckedTx> {
-        self.core().entries.by_hash(hash).map(|entry| entry.tx.clone())
+        self.core().query().entry(hash).map(|entry| entry.tx.clone())
     }
 
     /// The pooled transactions of these names; the answers are in the order of `hashes`.
@@ -260,7 +260,7 @@ impl Pool {
         let mut answers = Vec::with_capacity(hashes.len());
         for some in hashes.chunks(NAMES_AT_ONCE) {
             let core = self.core();
-            answers.extend(some.iter().map(|hash| answer(core.entries.by_hash(*hash))));
+            answers.extend(some.iter().map(|hash| answer(core.query().entry(*hash))));
         }
         answers
     }
@@ -273,7 +273,7 @@ impl Pool {
         txs: impl IntoIterator<Item = &'a Transaction>,
     ) -> Vec<Option<CheckedTx>> {
         let core = self.core();
-        txs.into_iter().map(|tx| core.recognise(tx)).collect()
+        txs.into_iter().map(|tx| core.query().recognise(tx)).collect()
     }
 
     /// The account with everything executable applied: its nonce is the next to use, its balance
@@ -282,21 +282,21 @@ impl Pool {
     /// high or too low.
     ///
     /// # Errors
-    /// [`Fault`] if the ledger failed.
-    pub fn account(&self, address: Address) -> Result<Account, Fault> {
-        self.core().account(address)
+    /// [`PoolFault`] if the ledger failed.
+    pub fn account(&self, address: Address) -> Result<Account, PoolFault> {
+        self.core().query().account(address)
     }
 
     /// Counts and bytes, in total and by type.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.core().status()
+        self.core().query().status()
     }
 
     /// Figures for monitoring.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.core().stats()
+        self.core().query().stats()
     }
 
     /// The transactions of the first senders after `after`, by address: of at most `senders_max`, and of
@@ -304,14 +304,14 @@ impl Pool {
     /// pool.
     #[must_use]
     pub fn content(&self, after: Option<Address>, senders_max: usize) -> Page<SenderContent> {
-        self.core().content(after, senders_max)
+        self.core().query().content(after, senders_max)
     }
 
     /// The names of the transactions of the first senders after `after`, by address and nonce: of whole
     /// senders, until there are some hundred.
     #[must_use]
     pub fn names(&self, after: Option<Address>) -> Page<(Address, Hash)> {
-        self.core().names(after)
+        self.core().query().names(after)
     }
 
     /// Senders and names of all transactions, by address and nonce. The lock is let go again and again,
@@ -333,21 +333,21 @@ impl Pool {
     /// wait for the base fee to fall.
     #[must_use]
     pub fn pending(&self, most: usize) -> Vec<CheckedTx> {
-        self.core().pending(most)
+        self.core().query().pending(most)
     }
 
     /// The transactions of one sender.
     #[must_use]
     pub fn content_from(&self, address: Address) -> SenderContent {
-        self.core().content_from(address)
+        self.core().query().content_from(address)
     }
 
     /// Drops everything, for an operator; answers how much it was. A restart does not undo it once the
     /// journal has been written again ([`Pool::write_journal`]).
     ///
     /// # Errors
-    /// [`Fault`] if the ledger failed.
-    pub fn clear(&self, now_ms: u64) -> Result<usize, Fault> {
+    /// [`PoolFault`] if the ledger failed.
+    pub fn clear(&self, now_ms: u64) -> Result<usize, PoolFault> {
         let (got, expected) = ("emptied by the operator", "the transaction to be sent again");
         let reason = Rejection::new(Code::PoolFull, "pool", got, expected);
         self.operate(|core| core.clear(&reason, now_ms))
@@ -361,8 +361,8 @@ impl Pool {
     fn operate<T>(&self, operation: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.core.lock();
         let answer = operation(&mut core);
-        let has_offers = core.has_offers();
-        self.pending.store(core.pending_count(), Ordering::Release);
+        let has_offers = core.query().has_offers();
+        self.pending.store(core.query().pending_count(), Ordering::Release);
         self.has_unsettled.store(core.has_unsettled(), Ordering::Release);
         if !self.has_offers.swap(has_offers, Ordering::AcqRel) && has_offers {
             self.events.executable();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, Rejection};
 
 use crate::PoolEvent;
-use crate::error::Fault;
+use crate::error::PoolFault;
 
 /// Why the ledger did not take a transaction.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum AdmitError {
     Rejected(#[from] Rejection),
     /// Our fault.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] PoolFault),
 }
 
 /// How much of a transaction is checked.
@@ -47,8 +47,8 @@ pub trait PricedDraft {
     /// what it wrote is not found, and fails in the block or when the draft is built anew.
     ///
     /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault>;
+    /// [`PoolFault`] when the store cannot be read.
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault>;
 
     /// The base fee of the next block, in micro-OMBRA per KiB; none before fork v7. Where there is one,
     /// tips decide who gets into the block and who may wait.
@@ -77,8 +77,8 @@ pub trait PhasedDraft {
     /// phase. Only of one that could not have been refused for anything else.
     ///
     /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault>;
+    /// [`PoolFault`] when the store cannot be read.
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault>;
 
     /// Refuses a transaction of a form that no block takes before fork v8. It must not wait for its turn
     /// either: peers whose programs do not know the fork would ban whoever passes it on.
@@ -96,8 +96,8 @@ pub trait PendingLedger: PricedDraft + PhasedDraft + Send {
     /// The account after everything admitted so far. An unknown account is a zero account.
     ///
     /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn account(&self, address: Address) -> Result<Account, Fault>;
+    /// [`PoolFault`] when the store cannot be read.
+    fn account(&self, address: Address) -> Result<Account, PoolFault>;
 
     /// What [`PendingLedger::admit`] would answer to so much of it; the draft stays as it is.
     ///
@@ -119,28 +119,28 @@ pub trait PendingLedger: PricedDraft + PhasedDraft + Send {
     /// whether the draft is right with that; otherwise it has to be built anew.
     ///
     /// # Errors
-    /// [`Fault`] when the store cannot be read.
+    /// [`PoolFault`] when the store cannot be read.
     fn advance(
         &mut self,
         credits: &BTreeMap<Address, Amount>,
         bonds: &BTreeMap<Address, BondChange>,
-    ) -> Result<bool, Fault>;
+    ) -> Result<bool, PoolFault>;
 
     /// Forgets the draft: back to the newly committed state.
     ///
     /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn reset(&mut self) -> Result<(), Fault>;
+    /// [`PoolFault`] when the store cannot be read.
+    fn reset(&mut self) -> Result<(), PoolFault>;
 }
 
 /// The committed chain.
-pub trait Chain: Send + Sync {
+pub trait CommittedChain: Send + Sync {
     /// Whether a block holds the transaction. Asked only for a nonce that is used up, so it is
     /// not on the fast path.
     ///
     /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn is_included(&self, hash: Hash) -> Result<bool, Fault>;
+    /// [`PoolFault`] when the store cannot be read.
+    fn is_included(&self, hash: Hash) -> Result<bool, PoolFault>;
 }
 
 /// Where events go.

@@ -97,76 +97,79 @@ pub(crate) enum Half {
     Queued,
 }
 
-/// The running counters.
+/// How much is in the pool now.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    status: Status,
-    totals: Stats,
-}
+pub(crate) struct Tally(Status);
 
 impl Tally {
     pub(crate) fn enter(&mut self, tx: &Transaction, half: Half) {
         let bytes = tx.encoded_bytes();
-        self.status.total.half(half).add(bytes);
+        self.0.total.half(half).add(bytes);
         self.of_type(tx).half(half).add(bytes);
     }
 
     pub(crate) fn leave(&mut self, tx: &Transaction, half: Half) {
         let bytes = tx.encoded_bytes();
-        self.status.total.half(half).subtract(bytes);
+        self.0.total.half(half).subtract(bytes);
         self.of_type(tx).half(half).subtract(bytes);
     }
 
     fn of_type(&mut self, tx: &Transaction) -> &mut Halves {
-        self.status.by_type.entry(tx.body().type_name()).or_default()
+        self.0.by_type.entry(tx.body().type_name()).or_default()
     }
 
     pub(crate) const fn halves(&self) -> Halves {
-        self.status.total
+        self.0.total
     }
 
     pub(crate) const fn status(&self) -> &Status {
-        &self.status
+        &self.0
     }
+}
 
-    pub(crate) fn stats(&self, senders: usize, waiting: usize) -> Stats {
-        let total = self.status.total;
+/// What happened since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counters(Stats);
+
+impl Counters {
+    /// The figures for monitoring, with what is in the pool now.
+    pub(crate) fn stats(&self, now: Halves, senders: usize, waiting: usize) -> Stats {
         Stats {
-            pending: total.pending.count.saturating_sub(waiting),
+            pending: now.pending.count.saturating_sub(waiting),
             waiting,
-            queued: total.queued.count,
-            bytes: total.total().bytes,
+            queued: now.queued.count,
+            bytes: now.total().bytes,
             senders,
-            ..self.totals.clone()
+            ..self.0.clone()
         }
     }
 
     pub(crate) const fn accepted(&mut self) {
-        self.totals.accepted_total = self.totals.accepted_total.saturating_add(1);
+        self.0.accepted_total = self.0.accepted_total.saturating_add(1);
     }
 
     pub(crate) const fn known(&mut self) {
-        self.totals.known_total = self.totals.known_total.saturating_add(1);
+        self.0.known_total = self.0.known_total.saturating_add(1);
     }
 
     pub(crate) const fn included(&mut self) {
-        self.totals.included_total = self.totals.included_total.saturating_add(1);
+        self.0.included_total = self.0.included_total.saturating_add(1);
     }
 
     pub(crate) const fn evicted(&mut self) {
-        self.totals.evicted_total = self.totals.evicted_total.saturating_add(1);
+        self.0.evicted_total = self.0.evicted_total.saturating_add(1);
     }
 
     pub(crate) const fn rebuilt(&mut self) {
-        self.totals.rebuilds_total = self.totals.rebuilds_total.saturating_add(1);
+        self.0.rebuilds_total = self.0.rebuilds_total.saturating_add(1);
     }
 
     pub(crate) fn refused(&mut self, code: Code) {
-        increment(&mut self.totals.refused_total, code);
+        increment(&mut self.0.refused_total, code);
     }
 
     pub(crate) fn dropped(&mut self, code: Code) {
-        increment(&mut self.totals.dropped_total, code);
+        increment(&mut self.0.dropped_total, code);
     }
 }
 

@@ -6,10 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::text::{FixedText, ParseTextError, decode_lower_hex};
-use crate::{Hash, PublicKey};
 
-/// `sha256(publicKey)[0..20]`. Printed as 40 lowercase hex characters; read in that form or with
-/// the prefix `ox`. Both forms are the same 20 bytes.
+/// The first 20 bytes of `sha256(publicKey)`. Written as 40 lowercase hex characters;
+/// [`Address::parse`] also accepts the prefix `ox`, which does not change the address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Address([u8; 20]);
 
@@ -25,21 +24,10 @@ impl Address {
         Self(bytes)
     }
 
-    /// The address of a key.
-    #[must_use]
-    pub fn from_public_key(key: &PublicKey) -> Self {
-        let digest = Hash::digest(key.as_bytes());
-        let mut bytes = [0_u8; 20];
-        for (to, from) in bytes.iter_mut().zip(digest.as_bytes()) {
-            *to = *from;
-        }
-        Self(bytes)
-    }
-
-    /// Reads either written form.
+    /// Parses either written form.
     ///
     /// # Errors
-    /// [`ParseTextError`] for anything else.
+    /// [`ParseTextError`] for any other text.
     pub fn parse(text: &str) -> Result<Self, ParseTextError> {
         let digits = text.strip_prefix(Self::PREFIX).unwrap_or(text);
         let bytes = decode_lower_hex(digits).ok_or_else(|| ParseTextError::new(EXPECTED, text))?;

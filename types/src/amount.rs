@@ -8,24 +8,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::text::ParseTextError;
 
-/// An unsigned number of micro-OMBRA. 1 OMBRA = 1,000,000 micro.
+/// An unsigned amount in micro-OMBRA. 1 OMBRA is 1,000,000 micro.
 ///
-/// In JSON a decimal string (`0`, or a digit 1–9 and more digits), in binary a `u64`. There are no
-/// arithmetic operators: every sum says what happens when it does not fit.
+/// In JSON, an amount is a decimal string (`0`, or a digit 1–9 followed by digits); in binary, it
+/// is a `u64`. There are no arithmetic operators, so every sum says what happens if the result does
+/// not fit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Amount(u64);
 
 const EXPECTED: &str = "a decimal string of micro-OMBRA from \"0\" to \"18446744073709551615\" without sign or leading zero";
 
 impl Amount {
-    /// Nothing.
+    /// An amount of 0.
     pub const ZERO: Self = Self(0);
     /// The largest amount, 2^64−1 micro.
     pub const MAX: Self = Self(u64::MAX);
-    /// How many micro make one OMBRA.
+    /// The number of micro in one OMBRA.
     pub const MICRO_PER_OMBRA: u64 = 1_000_000;
 
-    /// So many micro-OMBRA.
+    /// An amount of this many micro-OMBRA.
     #[must_use]
     pub const fn new(micro: u64) -> Self {
         Self(micro)
@@ -37,7 +38,7 @@ impl Amount {
         self.0
     }
 
-    /// True for zero.
+    /// Whether the amount is 0.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -70,11 +71,11 @@ impl Amount {
         }
     }
 
-    /// Reads the decimal string of section 1.
+    /// Parses the decimal string of docs/protocol.md section 1.
     ///
     /// # Errors
-    /// [`ParseTextError`] on a sign, a leading zero, an exponent, more than 20 characters, or a
-    /// value over 2^64−1.
+    /// [`ParseTextError`] for a sign, a leading zero, an exponent, more than 20 characters, or a
+    /// value above 2^64−1.
     pub fn parse(text: &str) -> Result<Self, ParseTextError> {
         let canonical = text == "0"
             || (text.len() <= 20

@@ -4,7 +4,7 @@ use crate::Amount;
 use crate::tx::declare::{Members, declare};
 use crate::tx::spec::{AmountLimit, FieldSpec};
 
-/// `maxBaseFee` of a transaction that names none, in micro-OMBRA per KiB.
+/// The `maxBaseFee` of a transaction that does not name one, in micro-OMBRA per KiB.
 pub const MAX_BASE_FEE: Amount = Amount::new(2_000);
 
 declare! {
@@ -13,9 +13,10 @@ declare! {
     object Bid {
         required {}
         optional {
-            /// The highest base fee at which it may be included, in micro-OMBRA per KiB; 2,000 where it is absent.
+            /// The highest base fee at which a block may include the transaction, in micro-OMBRA
+            /// per KiB. 2,000 if absent.
             max_base_fee "maxBaseFee": Amount, Amount(AmountLimit::Any);
-            /// What the block's proposer gets.
+            /// The tip, which the block's proposer gets.
             tip "tip": Amount, Amount(AmountLimit::Any);
         }
     }
@@ -28,7 +29,7 @@ impl Bid {
     /// The members' names, in the order in which they are written.
     pub const MEMBERS: [&'static str; 2] = ["maxBaseFee", "tip"];
 
-    /// The highest base fee at which the transaction may be included.
+    /// The highest base fee at which a block may include the transaction.
     #[must_use]
     pub fn highest(&self) -> Amount {
         self.max_base_fee.unwrap_or(MAX_BASE_FEE)

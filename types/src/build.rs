@@ -1,8 +1,8 @@
 //! Building and signing transactions, for wallets and tools.
 //!
-//! [`build_tx`] takes a kind's fields and gives the signed JSON text. A wallet that signs elsewhere
-//! uses [`Unsigned`]: it shows the exact text that is hashed and the exact characters that are
-//! signed, and takes the signature afterwards.
+//! [`build_tx`] takes the fields of a kind and returns the signed JSON text. A wallet that signs
+//! elsewhere uses [`Unsigned`], which shows the exact text that is hashed and the exact characters
+//! to sign, and accepts the signature later.
 
 use crate::fork_vote::{FORK_MEMBER, HEIGHT_MEMBER};
 use crate::json::ObjectWriter;
@@ -11,21 +11,21 @@ use crate::tx::declare::{Declared, Members};
 use crate::tx::{Body, ForkVote, Transfer};
 use crate::{Amount, Bid, Hash, Keypair, PublicKey, Signature};
 
-/// Nonce, time and chain of a transaction to be built.
+/// The nonce, time and chain of a transaction to build.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Envelope {
-    /// The account's next nonce.
+    /// The sender's next nonce.
     pub nonce: u64,
     /// Milliseconds since 1970.
     pub timestamp: u64,
-    /// Written as the optional member `chainId` if given.
+    /// The chain's id, written as the optional member `chainId`.
     pub chain_id: Option<String>,
-    /// What it offers for its place in a block; nothing is written of what it does not say.
+    /// The offer for a place in a block. Only the members that have a value are written.
     pub bid: Bid,
 }
 
 impl Envelope {
-    /// The envelope of a transaction that offers nothing for its place.
+    /// The envelope of a transaction that makes no offer for a place in a block.
     #[must_use]
     pub const fn new(nonce: u64, timestamp: u64, chain_id: Option<String>) -> Self {
         let bid = Bid { max_base_fee: None, tip: None };
@@ -33,7 +33,7 @@ impl Envelope {
     }
 }
 
-/// A transaction that waits for its signature.
+/// A built transaction that is not signed yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsigned {
     payload: String,
@@ -51,7 +51,7 @@ impl Unsigned {
         Self { payload, hash }
     }
 
-    /// Writes a vote for a fork: a TRANSFER of nothing from an account to itself (docs/protocol.md
+    /// Writes a vote for a fork: a TRANSFER of 0 from an account to itself (docs/protocol.md
     /// section 8.1).
     #[must_use]
     pub fn fork_vote(vote: &ForkVote, public_key: &PublicKey, envelope: &Envelope) -> Self {
@@ -82,7 +82,7 @@ impl Unsigned {
         &self.payload
     }
 
-    /// SHA-256 of the payload.
+    /// The SHA-256 of the payload.
     #[must_use]
     pub const fn hash(&self) -> Hash {
         self.hash
@@ -94,7 +94,7 @@ impl Unsigned {
         self.hash.to_string()
     }
 
-    /// The signed JSON text with a signature made elsewhere.
+    /// The signed JSON text with a signature that was made elsewhere.
     #[must_use]
     pub fn attach(&self, signature: &Signature) -> String {
         seal(&self.payload, &self.hash, signature)
@@ -107,7 +107,7 @@ impl Unsigned {
     }
 }
 
-/// Builds and signs a transaction of any kind; the sender is the key's address.
+/// Builds and signs a transaction of any kind. The sender is the address of the key.
 #[must_use]
 pub fn build_tx(key: &Keypair, body: &Body, envelope: &Envelope) -> String {
     let from = key.address().to_string();

@@ -8,16 +8,16 @@ use crate::tx::StaticView;
 use crate::tx::declare::Members;
 use crate::{Address, Bid, Body, CheckedTx, Code, Forks, Hash, Params, Rejection, Transaction};
 
-/// What the chain fixes about transactions.
+/// What the chain requires of transactions, independent of its state.
 #[derive(Clone, Copy, Debug)]
 pub struct StaticRules<'a> {
-    /// The chain's name.
+    /// The id of the chain.
     pub chain_id: &'a str,
     /// The chain's parameters.
     pub params: &'a Params,
-    /// From which heights on kinds are valid.
+    /// The heights from which kinds are valid.
     pub forks: Forks,
-    /// The height of the block that the transaction would be in.
+    /// The height of the block that would contain the transaction.
     pub height: u64,
 }
 
@@ -27,15 +27,16 @@ const BATCH: usize = 256;
 /// The answer for one transaction.
 type Answer = Result<CheckedTx, Rejection>;
 
-/// Checks transactions; the answers are in the order of the input, and each is the one that the
-/// transaction would get alone. Signatures are checked in batches.
+/// Checks transactions. The answers are in the order of the input, and each is the one that the
+/// transaction would get on its own. Signatures are checked in batches.
 #[must_use]
 pub fn verify(txs: Vec<Transaction>, rules: &StaticRules<'_>) -> Vec<Answer> {
     verify_blocks(vec![(txs, *rules)]).pop().unwrap_or_default()
 }
 
-/// Checks the transactions of several blocks, each with its own rules, as [`verify`] does one after
-/// the other. Signatures are checked in batches over all of them, which makes small blocks cheap.
+/// Checks the transactions of several blocks, each with its own rules, with the same answers as one
+/// call of [`verify`] for each block. Signatures are checked in batches across all blocks, which
+/// makes small blocks cheap.
 #[must_use]
 pub fn verify_blocks(blocks: Vec<(Vec<Transaction>, StaticRules<'_>)>) -> Vec<Vec<Answer>> {
     let early: Vec<Vec<Result<[u8; 64], Rejection>>> = blocks
@@ -103,7 +104,7 @@ pub fn verify_one(tx: Transaction, rules: &StaticRules<'_>) -> Result<CheckedTx,
     Ok(CheckedTx::new(tx))
 }
 
-/// Checks an unsigned transaction: everything but the signature. For simulation.
+/// Checks an unsigned transaction, for simulation: everything except the signature.
 ///
 /// # Errors
 /// The first failing check of docs/protocol.md section 9.
@@ -113,8 +114,9 @@ pub fn verify_unsigned(tx: Transaction, rules: &StaticRules<'_>) -> Result<Check
     Ok(CheckedTx::new(tx))
 }
 
-/// Checks the signatures of transactions that passed [`verify_unsigned`]: together the two are
-/// [`verify`], but for the order of the checks. The answers are in the order of the input.
+/// Checks the signatures of transactions that passed [`verify_unsigned`]. Together, the two
+/// functions check the same as [`verify`], but in another order. The answers are in the order of
+/// the input.
 #[must_use]
 pub fn verify_signed(txs: Vec<CheckedTx>) -> Vec<Answer> {
     let messages: Vec<[u8; 64]> = txs.iter().map(|tx| tx.hash().to_hex()).collect();
@@ -148,7 +150,8 @@ fn check_before_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(
     Ok(())
 }
 
-/// The refusal of a transaction in block `height` whose kind is valid from block `active_from` on.
+/// The rejection of a transaction in block `height` whose kind is valid from block `active_from`
+/// on.
 #[must_use]
 pub fn fork_not_active(tx: &Transaction, height: u64, active_from: u64) -> Rejection {
     let got = format_args!("{} in block {height}", tx.body().type_name());
@@ -160,9 +163,10 @@ pub fn fork_not_active(tx: &Transaction, height: u64, active_from: u64) -> Rejec
     Rejection::new(Code::ForkNotActive, "type", got, expected)
 }
 
-/// What every transaction must be from v7 on, beside what [`verify`] checks: its members that v7 added
-/// are in order, and members that nobody knows take little room. Answers what it offers for its place.
-/// Execution asks, because only the state knows from which block on v7 holds.
+/// Checks what every transaction must satisfy from v7 on, in addition to [`verify`]: its members
+/// that v7 added have the right form, and its unknown members are short. Returns what it offers for
+/// its place in a block. Execution calls this, because only the state knows from which block on v7
+/// applies.
 ///
 /// # Errors
 /// MALFORMED or INVALID_FIELD.
@@ -190,7 +194,8 @@ fn check_members_of_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'t
     Ok(bid)
 }
 
-/// What a transaction must be besides from v8 on: its members that v8 added are in order.
+/// Checks what a transaction must satisfy in addition from v8 on: its members that v8 added have
+/// the right form.
 ///
 /// # Errors
 /// MALFORMED or INVALID_FIELD.
@@ -200,8 +205,8 @@ pub fn check_v8(tx: &Transaction, params: &Params) -> Result<(), Rejection> {
     checked.map_err(|refusal| refusal.since(Fork::V8.name()))
 }
 
-/// What a transaction must be besides before v8: nothing is longer than it could be then. Programs that do
-/// not know v8 yet hold their peers to that.
+/// Checks what a transaction must satisfy in addition before v8: nothing is longer than the limits
+/// of that time. Programs that do not know v8 yet require this of their peers.
 ///
 /// # Errors
 /// INVALID_FIELD.

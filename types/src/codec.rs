@@ -1,20 +1,20 @@
-//! The one place that knows the binary form of stored values: bincode, fixed-width little-endian
+//! The binary form of stored values, which only this file knows: bincode, fixed-width little-endian
 //! integers, a size limit, and no trailing bytes.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The largest value that is read, in bytes.
+/// The size of the largest value that can be read, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Room for the record of a run, the longest among those that are written often.
+/// Enough bytes for the record of a run, the longest of the records that are written often.
 pub const SHORT_BYTES: usize = 512;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<VALUE_BYTES_MAX>> =
     bincode::config::standard().with_fixed_int_encoding().with_limit::<VALUE_BYTES_MAX>();
 
-/// Bytes that are not one whole value of the wanted type.
+/// The bytes are not exactly one value of the expected type.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes do not fit the type.
@@ -23,13 +23,13 @@ pub enum DecodeError {
     /// Bytes were left over.
     #[error("stored value has {extra} trailing bytes")]
     Trailing {
-        /// How many.
+        /// The number of bytes left over.
         extra: usize,
     },
 }
 
-/// The binary form of `value`. Over [`VALUE_BYTES_MAX`] it could not be read again; nothing that a
-/// transaction can make comes near it.
+/// The binary form of `value`. A value over [`VALUE_BYTES_MAX`] could not be read again; no
+/// transaction can produce one.
 ///
 /// # Panics
 /// Never for the types of this project: only a type that cannot know its length fails to encode.
@@ -48,7 +48,7 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 /// Reads one value and nothing more.
 ///
 /// # Errors
-/// [`DecodeError`] if the bytes are anything but exactly one value.
+/// [`DecodeError`] if the bytes are not exactly one value.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let (value, read) =
         bincode::serde::decode_from_slice(bytes, CONFIG).map_err(DecodeError::Malformed)?;

@@ -1,4 +1,4 @@
-//! Refusals: what is wrong with a transaction, as a fixed code and the values that disagree
+//! Rejections: what is wrong with a transaction, as a fixed code and the values that disagree
 //! (docs/protocol.md section 9).
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Amount;
 use crate::text::shorten;
 
-/// The fixed codes of a refusal, in the order in which checks are made.
+/// The fixed codes of rejections, in the order in which the checks are made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the codes are explained in docs/protocol.md section 9")]
 pub enum Code {
@@ -150,7 +150,7 @@ impl Code {
         Self::Evicted,
     ];
 
-    /// The text that clients match on: `NONCE_STALE`.
+    /// The text that clients compare: `NONCE_STALE`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.texts().0
@@ -232,9 +232,9 @@ impl Code {
         }
     }
 
-    /// Whether waiting can make the same transaction acceptable: by what others do, by the sender's
-    /// own earlier transactions, by time, or because at their deadlines runs are opened again and
-    /// blobs dropped. That it will happen is not promised.
+    /// Whether waiting can make the same transaction valid: because of what others do, because of
+    /// the sender's own earlier transactions, because time passes, or because deadlines reopen runs
+    /// and drop blobs. There is no guarantee that this happens.
     #[must_use]
     pub const fn is_transient(self) -> bool {
         matches!(
@@ -278,9 +278,9 @@ impl Code {
         )
     }
 
-    /// Whether whoever sent such a transaction broke a rule that needs no state, and so is wrong for
-    /// every node at every time: the others depend on the state, on the room in the pool, or on the
-    /// time.
+    /// Whether the sender of such a transaction broke a rule that needs no state, so that the
+    /// transaction is wrong for every node at every time. All other codes depend on the state, on
+    /// the space in the pool, or on the time.
     #[must_use]
     pub const fn is_peer_fault(self) -> bool {
         match self {
@@ -360,7 +360,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A refusal: the input's fault, with the field, its value and what was expected.
+/// A rejection: the input's fault, with the field, its value and what was expected.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rejection {
     code: Code,
@@ -370,11 +370,12 @@ pub struct Rejection {
     extra: Vec<(Cow<'static, str>, String)>,
 }
 
-/// The key of the fork that brought the broken rule.
+/// The key for the fork that introduced the broken rule.
 const SINCE: &str = "since";
 
 impl Rejection {
-    /// `field` holds `got` where `expected` was wanted. Long values are shortened.
+    /// The field `field` has the value `got`, and the rule expects `expected`. Long values are
+    /// shortened.
     pub fn new(
         code: Code,
         field: impl Into<Cow<'static, str>>,
@@ -390,7 +391,7 @@ impl Rejection {
         }
     }
 
-    /// A field that is missing or not of its JSON type.
+    /// A field that is missing or does not have its JSON type.
     pub fn malformed(
         field: impl Into<Cow<'static, str>>,
         got: impl fmt::Display,
@@ -408,7 +409,7 @@ impl Rejection {
         Self::new(Code::InvalidField, field, got, expected)
     }
 
-    /// `what` would cost `needed` and the sender has `available`.
+    /// `what` would cost `needed`, and the sender has `available`.
     #[must_use]
     pub fn insufficient_balance(field: &'static str, needed: Amount, available: Amount) -> Self {
         Self::new(Code::InsufficientBalance, field, needed, format_args!("at most {available}"))
@@ -423,21 +424,22 @@ impl Rejection {
         self
     }
 
-    /// The same refusal for a field within an object at `place`: `ok` becomes `toolCalls[3].ok`.
+    /// The same rejection for a field of an object at `place`: `ok` becomes `toolCalls[3].ok`.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.field = Cow::Owned(format!("{place}.{}", self.field));
         self
     }
 
-    /// Says that the rule holds from a fork on, whose height only the state knows. A peer that is
-    /// behind the fork does nothing wrong by passing the transaction on.
+    /// Says that the rule applies from a fork on whose height only the state knows. A peer that has
+    /// not reached the fork may pass the transaction on without being at fault.
     #[must_use]
     pub fn since(self, fork: &'static str) -> Self {
         self.with(SINCE, fork)
     }
 
-    /// Whether whoever sent such a transaction broke a rule that holds for every node at every time.
+    /// Whether the sender of such a transaction broke a rule that applies to every node at every
+    /// time.
     #[must_use]
     pub fn is_peer_fault(&self) -> bool {
         self.code.is_peer_fault() && !self.extra().any(|(key, _)| key == SINCE)
@@ -461,7 +463,7 @@ impl Rejection {
         &self.got
     }
 
-    /// What would have been right.
+    /// What was expected.
     #[must_use]
     pub fn expected(&self) -> &str {
         &self.expected

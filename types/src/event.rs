@@ -1,9 +1,9 @@
 //! What a block did: typed events, and the money that it credited (docs/protocol.md section 6).
 //!
-//! The ledger writes them while it executes a block. The node stores them with the block, and whoever
-//! executes the block again gets the same bytes. Everything that follows the chain (the pool,
-//! subscriptions, histories, figures) reads them instead of working out from the transactions what
-//! happened.
+//! The ledger records the events while it executes a block. The node stores them with the block,
+//! and every execution of the block gives the same bytes. Everything that follows the chain (the
+//! pool, subscriptions, histories, statistics) reads the events instead of deriving from the
+//! transactions what happened.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,27 +11,29 @@ use crate::agent::ExecutorId;
 use crate::call::CallChange;
 use crate::{Address, Amount, Hash, Offer, PublicKey, RunStatus, Settlement};
 
-/// Everything that a block did, in the order in which it happened.
+/// The events of a block, in the order in which they happened.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BlockEvents {
-    /// What its transactions did, by ascending position. Each transaction has exactly one event.
+    /// The events of its transactions, in ascending order of positions. Each transaction has
+    /// exactly one.
     pub transactions: Vec<TxEvent>,
-    /// What its end did: deadlines, then changes of the validator set, then the reward.
+    /// The events of its end: deadlines, then changes to the validator set, then the reward.
     pub end: Vec<Event>,
-    /// The money that accounts received without a transaction of their own: the proposer's fees, and
-    /// the refunds and the reward at the end of the block. Several credits may go to one account.
+    /// The money that accounts received without a transaction of their own: the proposer's fees,
+    /// and the refunds and the reward at the end of the block. An account may receive several
+    /// credits.
     pub credits: Vec<Credit>,
 }
 
 impl BlockEvents {
-    /// What the transaction at a position did.
+    /// The event of the transaction at a position.
     #[must_use]
     pub fn of_transaction(&self, position: u32) -> Option<&Event> {
         let index = self.transactions.binary_search_by_key(&position, |event| event.position);
         self.transactions.get(index.ok()?).map(|found| &found.event)
     }
 
-    /// What the places in the block cost; none before fork v7.
+    /// The fees of the block; `None` before fork v7.
     #[must_use]
     pub fn fees(&self) -> Option<BlockFees> {
         self.end.iter().rev().find_map(|event| {
@@ -42,28 +44,28 @@ impl BlockEvents {
         })
     }
 
-    /// Every event: those of transactions with their positions, then those of the end.
+    /// All events: those of transactions with their positions, then those of the end.
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, &Event)> {
         let transactions = self.transactions.iter().map(|tx| (Some(tx.position), &tx.event));
         transactions.chain(self.end.iter().map(|event| (None, event)))
     }
 }
 
-/// What one transaction did.
+/// The event of one transaction.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TxEvent {
-    /// The transaction's place in the block, from 0.
+    /// The position of the transaction in the block, from 0.
     pub position: u32,
-    /// What it did.
+    /// The event.
     pub event: Event,
 }
 
-/// Money that an account received. Never zero.
+/// Money that an account received. The amount is never 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Credit {
-    /// Who received it.
+    /// The address of the account.
     pub address: Address,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
 }
 
@@ -72,13 +74,13 @@ pub struct Credit {
 /// The order of the variants and of their fields is stored. Append new variants at the end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Event {
-    /// Money moved between accounts (docs/protocol.md section 5.8).
+    /// A TRANSFER moved money between accounts (docs/protocol.md section 5.8).
     Transferred {
-        /// Who received it.
+        /// The address of the receiver.
         to: Address,
-        /// How much.
+        /// The amount that the receiver got.
         amount: Amount,
-        /// What the proposer received.
+        /// The fee that the proposer got.
         fee: Amount,
     },
     /// A turn was added to a conversation (section 5.1).
@@ -86,51 +88,51 @@ pub enum Event {
         /// The conversation.
         conversation_id: Hash,
     },
-    /// A run was requested, and its fee is held (section 5.2).
+    /// A run was requested, and its fee is in escrow (section 5.2).
     RunRequested {
         /// The run.
         agent_run_id: Hash,
-        /// Who asked and paid.
+        /// The address of the account that requested and paid for the run.
         submitter: Address,
-        /// What is held.
+        /// The amount in escrow.
         escrow: Amount,
     },
     /// A miner claimed a run (section 5.3).
     RunClaimed {
         /// The run.
         agent_run_id: Hash,
-        /// Who claimed it.
+        /// The address of the miner that claimed it.
         miner: Address,
     },
     /// A miner reported a step (section 5.4).
     RunStepped {
         /// The run.
         agent_run_id: Hash,
-        /// Who reported it.
+        /// The address of the miner that reported it.
         miner: Address,
         /// The step's index.
         step_index: u64,
-        /// Tokens that the model wrote.
+        /// The number of tokens that the model generated.
         output_tokens: u64,
     },
     /// A miner ended a run (section 5.5).
     RunFinished {
         /// The run.
         agent_run_id: Hash,
-        /// Who had asked.
+        /// The address of the account that requested the run.
         submitter: Address,
-        /// Who ended it.
+        /// The address of the miner that ended it.
         miner: Address,
-        /// How it ended; always a terminal status.
+        /// The final status.
         status: RunStatus,
         /// How the escrow was divided.
         settlement: Settlement,
     },
-    /// The submitter took a pending run back (section 5.6).
+    /// The submitter cancelled a pending run (section 5.6).
     RunCancelled {
         /// The run.
         agent_run_id: Hash,
-        /// Who had asked.
+        /// The address of the account that requested the run.
         submitter: Address,
         /// How the escrow was divided.
         settlement: Settlement,
@@ -139,21 +141,21 @@ pub enum Event {
     RunReopened {
         /// The run.
         agent_run_id: Hash,
-        /// The miner that let its claim lapse.
+        /// The address of the miner that let its claim lapse.
         miner: Address,
     },
     /// A run ended because its deadline passed (section 5.7).
     RunTimedOut {
         /// The run.
         agent_run_id: Hash,
-        /// Who had asked.
+        /// The address of the account that requested the run.
         submitter: Address,
-        /// The miner that worked on it; none if nobody did.
+        /// The address of the miner that worked on it; `None` if none did.
         miner: Option<Address>,
         /// How the escrow was divided.
         settlement: Settlement,
     },
-    /// A miner entered or changed its entry of the directory (section 5.9).
+    /// A miner created or replaced its entry in the directory (section 5.9).
     MinerRegistered {
         /// The miner's id.
         miner_id: Hash,
@@ -169,7 +171,7 @@ pub enum Event {
         blob_id: String,
         /// The chunk's index.
         index: u32,
-        /// With the last missing chunk: whether the bytes have the hash that was announced.
+        /// With the last missing chunk: whether the bytes have the announced hash.
         is_as_announced: Option<bool>,
     },
     /// A blob was finalized and may be referenced (section 5.10).
@@ -182,14 +184,14 @@ pub enum Event {
         /// The blob.
         blob_id: String,
     },
-    /// A validator voted for a change of the set (section 5.11).
+    /// A validator voted for a change to the validator set (section 5.11).
     ValidatorVoted {
         /// The candidate's key.
         public_key: PublicKey,
-        /// The power that it shall have; 0 to remove it.
+        /// The voting power that it should have; 0 removes it.
         power: u64,
     },
-    /// A change of the validator set was decided (section 5.11).
+    /// A change to the validator set was decided (section 5.11).
     ValidatorChanged {
         /// The validator's key.
         public_key: PublicKey,
@@ -205,225 +207,228 @@ pub enum Event {
     },
     /// The block's reward was minted for its proposer (section 6).
     RewardMinted {
-        /// How much.
+        /// The amount.
         amount: Amount,
     },
     /// A validator voted for a fork (section 5.12).
     ForkVoted {
         /// The fork.
         fork: String,
-        /// The first block in which its rules shall hold.
+        /// The height of the first block in which the fork's rules should apply.
         height: u64,
     },
     /// The height of a fork was fixed (section 5.12).
     ForkFixed {
         /// The fork.
         fork: String,
-        /// The first block in which its rules hold.
+        /// The height of the first block in which the fork's rules apply.
         height: u64,
     },
     /// A validator voted for a value of a parameter (section 5.13).
     ParamVoted {
         /// The parameter.
         name: String,
-        /// The value that it shall have.
+        /// The value that it should have.
         value: u64,
-        /// The first block in which it shall have it.
+        /// The height of the first block that should have the value.
         height: u64,
     },
-    /// A parameter's next value was fixed (section 5.13).
+    /// The next value of a parameter was fixed (section 5.13).
     ParamFixed {
         /// The parameter.
         name: String,
         /// The value that it will have.
         value: u64,
-        /// The first block in which it has it.
+        /// The height of the first block with the value.
         height: u64,
     },
-    /// What the places in the block cost (section 15). Every block from v7 on has one.
+    /// The fees of the block (section 15). Every block from v7 on has this event once.
     FeesCharged {
         /// The base fee of this block, in micro-OMBRA per KiB.
         base_fee: u64,
-        /// The inclusion fees of its transactions, burned.
+        /// The sum of the inclusion fees that its transactions burned.
         burned: Amount,
-        /// The tips of its transactions but those of transfers, for the proposer.
+        /// The sum of the tips that the proposer received, without the fees of transfers.
         tips: Amount,
         /// The base fee of the next block.
         next_base_fee: u64,
     },
-    /// A miner put money at stake (section 5.14).
+    /// A miner added money to its bond (section 5.14).
     BondAdded {
-        /// How much.
+        /// The amount.
         amount: Amount,
     },
-    /// A miner took money out of its bond (section 5.15).
+    /// A miner withdrew money from its bond (section 5.15).
     UnbondingBegun {
-        /// How much.
+        /// The amount.
         amount: Amount,
-        /// When it is paid out.
+        /// The time at which the chain pays it out.
         due: u64,
     },
-    /// Money that a miner had taken out of its bond was paid out (section 5.15).
+    /// The chain paid out money that a miner had withdrawn from its bond (section 5.15).
     UnbondingPaid {
         /// The miner.
         miner: Address,
-        /// How much.
+        /// The amount.
         amount: Amount,
     },
     /// A miner ended a run, and its reward is held (section 5.5).
     RunHeld {
         /// The run.
         agent_run_id: Hash,
-        /// Who had asked.
+        /// The address of the account that requested the run.
         submitter: Address,
-        /// Who ended it.
+        /// The address of the miner that ended it.
         miner: Address,
-        /// How it ended; always a terminal status.
+        /// The final status.
         status: RunStatus,
-        /// How the escrow is divided; the reward is not paid yet.
+        /// How the escrow is divided. The reward has not been paid yet.
         settlement: Settlement,
-        /// Until when the submitter may refuse the reward.
+        /// The block time until which the submitter may refuse the reward.
         until: u64,
     },
-    /// A reward that was held was paid (section 5.7).
+    /// The chain paid a held reward (section 5.7).
     RewardPaid {
         /// The run.
         agent_run_id: Hash,
-        /// Who had asked.
+        /// The address of the account that requested the run.
         submitter: Address,
-        /// Who received it.
+        /// The address of the miner that received it.
         miner: Address,
-        /// How the run had ended.
+        /// The final status of the run.
         status: RunStatus,
-        /// How much.
+        /// The amount.
         amount: Amount,
     },
-    /// A submitter refused the reward that was held (section 5.16).
+    /// A submitter refused a held reward (section 5.16).
     RewardRefused {
         /// The run.
         agent_run_id: Hash,
-        /// Who refused.
+        /// The address of the submitter.
         submitter: Address,
-        /// Whose reward it was.
+        /// The address of the miner whose reward it was.
         miner: Address,
-        /// How the run had ended.
+        /// The final status of the run.
         status: RunStatus,
-        /// How much of the escrow was burned.
+        /// The amount of the escrow that was burned.
         amount: Amount,
     },
-    /// The end of a block unlocked a part of a miner's bond that was locked for a run (section 5.14).
+    /// The end of a block unlocked the part of a miner's bond that was locked for a run (section
+    /// 5.14).
     BondUnlocked {
         /// The run.
         agent_run_id: Hash,
         /// The miner.
         miner: Address,
-        /// How much is free again.
+        /// The amount that became free again.
         unlocked: Amount,
-        /// How much was burned.
+        /// The amount that was burned.
         burned: Amount,
     },
-    /// Somebody proved that a validator signed two different things: it loses its power for good
-    /// (section 5.17).
+    /// A validator was proved to have signed two different messages, and loses its power
+    /// permanently (section 5.17).
     EvidenceTaken {
         /// The validator's key.
         public_key: PublicKey,
-        /// The height about which it contradicted itself.
+        /// The height of the two messages.
         height: u64,
     },
-    /// A miner ended a run without having worked on it: the run is pending again, and the miner may not
-    /// claim it again (section 5.5).
+    /// A miner gave a run up before it reported a step: the run is pending again, and the miner may
+    /// not claim it again (section 5.5).
     RunGivenBack {
         /// The run.
         agent_run_id: Hash,
-        /// The miner that gave it back.
+        /// The address of the miner that gave it up.
         miner: Address,
     },
-    /// An agent was published, or a version of one (section 5.18).
+    /// An owner published an agent, or a new version of one (section 5.18).
     AgentRegistered {
         /// The agent.
         agent_id: Hash,
-        /// Whose it is.
+        /// The address of the owner.
         owner: Address,
         /// The version.
         version: String,
     },
-    /// An agent takes no more calls (section 5.19).
+    /// An owner retired an agent, which takes no more calls (section 5.19).
     AgentRetired {
         /// The agent.
         agent_id: Hash,
     },
-    /// A miner made or changed an offer, or took it back (section 5.20).
+    /// A miner made, replaced or withdrew an offer (section 5.20).
     OfferSet {
-        /// For which executor.
+        /// The id of the executor.
         executor: ExecutorId,
-        /// What it offers; none any more if it took it back.
+        /// The offer; `None` if the miner withdrew it.
         offer: Option<Offer>,
     },
-    /// A part of a miner's bond was locked because it was drawn as a member of a call (section 17).
+    /// A part of a miner's bond was locked because the miner was drawn as a member of a call
+    /// (section 17).
     CallBondLocked {
         /// The call.
         call_id: Hash,
         /// The miner.
         miner: Address,
-        /// How much.
+        /// The amount.
         amount: Amount,
     },
-    /// The end of a block unlocked what was locked of a miner's bond for a call (section 17).
+    /// The end of a block unlocked the part of a miner's bond that was locked for a call (section
+    /// 17).
     CallBondUnlocked {
         /// The call.
         call_id: Hash,
         /// The miner.
         miner: Address,
-        /// How much is free again.
+        /// The amount that became free again.
         unlocked: Amount,
-        /// How much was burned.
+        /// The amount that was burned.
         burned: Amount,
     },
     /// Something happened to a call (section 18).
     CallChanged {
         /// The call.
         call_id: Hash,
-        /// What.
+        /// What happened to it.
         change: CallChange,
     },
 }
 
-/// What the places in a block cost (docs/protocol.md section 15).
+/// The fees of a block (docs/protocol.md section 15).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BlockFees {
     /// The base fee of the block, in micro-OMBRA per KiB.
     pub base_fee: u64,
-    /// The inclusion fees of its transactions, burned.
+    /// The sum of the inclusion fees that its transactions burned.
     pub burned: Amount,
-    /// The tips of its transactions except those of transfers, for the proposer.
+    /// The sum of the tips that the proposer received, without the fees of transfers.
     pub tips: Amount,
     /// The base fee of the next block.
     pub next_base_fee: u64,
 }
 
-/// What a block did to a miner's bond beside the transactions of that miner.
+/// What a block did to a miner's bond, apart from the miner's own transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BondChange {
-    /// How much is locked that was free.
+    /// The amount that became locked.
     pub locked: Amount,
-    /// How much is free again.
+    /// The amount that became free again.
     pub unlocked: Amount,
-    /// How much of what was locked was burned.
+    /// The amount of the locked part that was burned.
     pub burned: Amount,
 }
 
-/// What an event does to the money that is held for a submitter's runs.
+/// What an event does to the money that is in escrow for a submitter's runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EscrowChange {
-    /// So much more is held.
+    /// This amount was added.
     Held(Amount),
-    /// What was held for a run was divided.
+    /// The escrow of a run was divided.
     Released(Settlement),
 }
 
 impl Event {
-    /// The account beside the transaction's sender whose history the event belongs to: the receiver of
-    /// a transfer, or the submitter of a run that its miner ended.
+    /// The account other than the sender whose history the event belongs to: the receiver of a
+    /// transfer, or the submitter of a run that its miner ended.
     #[must_use]
     pub const fn counterparty(&self) -> Option<Address> {
         match self {
@@ -468,7 +473,7 @@ impl Event {
         }
     }
 
-    /// What the block did to a miner's bond beside the transactions of that miner.
+    /// What the block did to a miner's bond, apart from the miner's own transactions.
     #[must_use]
     pub const fn bond_change(&self) -> Option<(Address, BondChange)> {
         if let Self::BondUnlocked { miner, unlocked, burned, .. }

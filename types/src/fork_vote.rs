@@ -1,5 +1,6 @@
-//! A vote for the first fork that validators agree on, before there was a kind for it: a TRANSFER of an
-//! account to itself with two members that no kind knows (docs/protocol.md section 8.1).
+//! A vote for fork v7, the first fork that validators agree on, from the time before there was a
+//! kind for such votes: a TRANSFER of an account to itself with two members that no kind defines
+//! (docs/protocol.md section 8.1).
 
 use crate::json::{self, Json};
 use crate::params::{INTEGER_MAX, JSON_DEPTH_MAX};
@@ -11,7 +12,7 @@ pub(crate) const FORK_MEMBER: &str = "forkVote";
 pub(crate) const HEIGHT_MEMBER: &str = "forkHeight";
 
 impl ForkVote {
-    /// Whether a transaction can be a vote. Cheap: its text is not parsed again.
+    /// Whether a transaction can be a vote. Cheap, because it does not parse the text again.
     #[must_use]
     pub fn may_be(tx: &Transaction) -> bool {
         let Body::Transfer(transfer) = tx.body() else { return false };
@@ -20,8 +21,8 @@ impl ForkVote {
         is_empty && transfer.to.address == tx.from() && tx.payload().contains(FORK_MEMBER)
     }
 
-    /// What a transaction votes for; none if it has not exactly the form of a vote. Who may vote, for
-    /// which forks and heights, is not looked at.
+    /// What a transaction votes for; `None` if it does not have exactly the form of a vote. Does
+    /// not check who may vote, and for which forks and heights.
     #[must_use]
     pub fn of(tx: &Transaction) -> Option<Self> {
         if !Self::may_be(tx) {

@@ -1,45 +1,47 @@
-//! Heights from which later rules hold (docs/protocol.md section 8).
+//! The heights from which later rules apply (docs/protocol.md section 8).
 
 use crate::Body;
 
-/// What genesis says under `forks`.
+/// The member `forks` of genesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Forks {
-    /// CHAT_TURN and the AGENT kinds.
+    /// The first height for CHAT_TURN and the AGENT kinds.
     pub v6: u64,
-    /// VALIDATOR_VOTE; none where genesis does not name the fork: never.
+    /// The first height for VALIDATOR_VOTE; `None` if genesis does not name the fork, which is then
+    /// never active.
     pub validator_vote: Option<u64>,
-    /// Fees, bonds and votes on parameters; none where genesis does not name the fork. Then the
-    /// validators may fix its height by votes, which stands in the state and not here.
+    /// The first height for fees, bonds and votes on parameters; `None` if genesis does not name
+    /// the fork. The validators may then fix the height by votes; the state has that height, not
+    /// this field.
     pub v7: Option<u64>,
-    /// The agent market; none where genesis does not name the fork. Then the validators may fix its
-    /// height by votes, which stands in the state and not here.
+    /// The first height for the agent market; `None` if genesis does not name the fork. The
+    /// validators may then fix the height by votes; the state has that height, not this field.
     pub v8: Option<u64>,
 }
 
 impl Forks {
-    /// The height of a fork that a chain does not have. No block has it.
+    /// The height of a fork that is never active. No block has it.
     pub const NEVER: u64 = u64::MAX;
 
-    /// The first block in which VALIDATOR_VOTE is valid; [`Forks::NEVER`] if none is.
+    /// The first block in which VALIDATOR_VOTE is valid; [`Forks::NEVER`] if there is none.
     #[must_use]
     pub const fn validator_vote_from(&self) -> u64 {
         height_or_never(self.validator_vote)
     }
 
-    /// The first block with the rules of v7; [`Forks::NEVER`] if none has them.
+    /// The first block with the rules of v7; [`Forks::NEVER`] if there is none.
     #[must_use]
     pub const fn v7_from(&self) -> u64 {
         height_or_never(self.v7)
     }
 
-    /// The first block with the rules of v8; [`Forks::NEVER`] if none has them.
+    /// The first block with the rules of v8; [`Forks::NEVER`] if there is none.
     #[must_use]
     pub const fn v8_from(&self) -> u64 {
         height_or_never(self.v8)
     }
 
-    /// The first block with the rules of a fork; [`Forks::NEVER`] if none has them.
+    /// The first block with the rules of a fork; [`Forks::NEVER`] if there is none.
     #[must_use]
     pub const fn height_of(&self, fork: Fork) -> u64 {
         match fork {
@@ -50,7 +52,7 @@ impl Forks {
         }
     }
 
-    /// The first block in which the kind of `body` is valid; [`Forks::NEVER`] if none is.
+    /// The first block in which the kind of `body` is valid; [`Forks::NEVER`] if there is none.
     #[must_use]
     pub const fn active_from(&self, body: &Body) -> u64 {
         match body.fork() {
@@ -67,7 +69,7 @@ const fn height_or_never(height: Option<u64>) -> u64 {
     }
 }
 
-/// A fork that kinds can need.
+/// A fork that a kind can require.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fork {
     /// `v6`.
@@ -92,8 +94,8 @@ impl Fork {
         }
     }
 
-    /// Whether only genesis can fix its height. The height of any other fork may stand in the state,
-    /// so whether it is active shows only when a transaction is executed.
+    /// Whether only genesis can fix its height. The height of any other fork may be in the state,
+    /// so only the execution of a transaction shows whether the fork is active.
     #[must_use]
     pub const fn is_fixed_by_genesis(self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Thirty-two bytes with a written form: hashes, run ids, conversation ids, roots.
+//! 32-byte values with a text form: hashes, run ids, conversation ids, roots.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +10,14 @@ use crate::text::{FixedText, ParseTextError, decode_lower_hex};
 
 /// A 32-byte value, written as 64 lowercase hex characters.
 ///
-/// One type serves every such value of the protocol (transaction and block hashes, run and
-/// conversation ids, content hashes, roots): they are all SHA-256 outputs or opaque ids.
+/// One type serves all such values of the protocol (hashes of transactions and blocks, ids of runs
+/// and conversations, hashes of contents, roots), because all of them are SHA-256 outputs or opaque
+/// ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// Thirty-two zero bytes.
+    /// 32 zero bytes.
     pub const ZERO: Self = Self([0; 32]);
 
     /// Wraps bytes.
@@ -25,13 +26,13 @@ impl Hash {
         Self(bytes)
     }
 
-    /// SHA-256 of `bytes`.
+    /// The SHA-256 of `bytes`.
     #[must_use]
     pub fn digest(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// SHA-256 of the concatenation of `parts`.
+    /// The SHA-256 of the concatenation of `parts`.
     #[must_use]
     pub fn digest_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
@@ -41,17 +42,17 @@ impl Hash {
         Self(hasher.finalize().into())
     }
 
-    /// Reads 64 lowercase hex characters.
+    /// Parses 64 lowercase hex characters.
     ///
     /// # Errors
-    /// [`ParseTextError`] on any other length, an upper-case or a non-hex character.
+    /// [`ParseTextError`] for any other length, and for uppercase or non-hex characters.
     pub fn parse(text: &str) -> Result<Self, ParseTextError> {
         decode_lower_hex(text)
             .map(Self)
             .ok_or_else(|| ParseTextError::new("64 lowercase hex characters", text))
     }
 
-    /// The written form as bytes: what a transaction's signature is over.
+    /// The text form as bytes, which a transaction's signature covers.
     #[must_use]
     pub fn to_hex(&self) -> [u8; 64] {
         *const_hex::Buffer::<32>::new().const_format(&self.0).as_byte_array()

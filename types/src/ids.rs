@@ -1,4 +1,4 @@
-//! How ids are derived from what they name (docs/protocol.md sections 5.1 and 5.2).
+//! How ids are computed (docs/protocol.md sections 5.1, 5.2 and 18.1).
 
 use crate::call::Answer;
 use crate::{Address, Hash, Usage};
@@ -12,46 +12,46 @@ pub fn compute_content_hash(content: &str) -> Hash {
     Hash::digest(content.as_bytes())
 }
 
-/// `sha256hex(creator + "|" + now + "|" + seed)`: `now` in milliseconds since 1970, a missing seed
-/// is the empty string. The chain treats the result as an opaque id.
+/// `sha256hex(creator + "|" + now + "|" + seed)`, with `now` in milliseconds since 1970 and the
+/// empty string for a missing seed. The chain treats the result as an opaque id.
 #[must_use]
 pub fn compute_conversation_id(creator: &str, seed: Option<&str>, now_ms: u64) -> Hash {
     let seed = seed.unwrap_or_default();
     Hash::digest(format!("{creator}|{now_ms}|{seed}").as_bytes())
 }
 
-/// `sha256hex("agent|" + owner + "|" + name)`: the owner as 40 hex characters, the name that of the
-/// agent's metadata (docs/market.md section 2).
+/// `sha256hex("agent|" + owner + "|" + name)`, with the owner as 40 hex characters and the name
+/// from the agent's metadata (docs/market.md section 2).
 #[must_use]
 pub fn compute_agent_id(owner: &Address, name: &str) -> Hash {
     Hash::digest(format!("agent|{owner}|{name}").as_bytes())
 }
 
-/// `sha256hex("call|" + chainId + "|" + from + "|" + nonce)`: `from` as 40 hex characters, the nonce of
-/// the AGENT_CALL in decimal (docs/protocol.md section 18).
+/// `sha256hex("call|" + chainId + "|" + from + "|" + nonce)`, with `from` as 40 hex characters and
+/// the nonce of the AGENT_CALL in decimal (docs/protocol.md section 18).
 #[must_use]
 pub fn compute_call_id(chain_id: &str, from: &Address, nonce: u64) -> Hash {
     Hash::digest(format!("call|{chain_id}|{from}|{nonce}").as_bytes())
 }
 
-/// SHA-256 of the bytes of a result; of no bytes where there is none.
+/// The SHA-256 of the bytes of a result; of no bytes if there is no result.
 #[must_use]
 pub fn compute_result_hash(result: &[u8]) -> Hash {
     Hash::digest(result)
 }
 
-/// Whose answer a commitment hides, and for which round.
+/// The member whose answer a commitment hides, and the round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Committer {
-    /// The call.
+    /// The id of the call.
     pub call_id: Hash,
     /// The round, 0 or 1.
     pub round: u64,
-    /// The member.
+    /// The address of the member.
     pub member: Address,
 }
 
-/// What a member commits to (docs/protocol.md section 18.1): SHA-256 over the text
+/// The commitment of a member (docs/protocol.md section 18.1): the SHA-256 of the text
 /// `commit|callId|round|member|salt|outcome|resultHash|inputTokens|outputTokens|fuel|receiptHash`.
 #[must_use]
 pub fn compute_commitment(by: &Committer, salt: &Hash, answer: &Answer) -> Hash {
@@ -66,9 +66,9 @@ pub fn compute_commitment(by: &Committer, salt: &Hash, answer: &Answer) -> Hash 
     Hash::digest(text.as_bytes())
 }
 
-/// `sha256hex(utf8(from + nonce + prompt[:256]))`: `from` as written in the transaction, the nonce
-/// in decimal, and the first 256 UTF-16 code units of the prompt, where half of a surrogate pair
-/// at the cut becomes U+FFFD.
+/// `sha256hex(utf8(from + nonce + prompt[:256]))`, with `from` as written in the transaction, the
+/// nonce in decimal, and the first 256 UTF-16 code units of the prompt. If the cut falls inside a
+/// surrogate pair, the half becomes U+FFFD.
 #[must_use]
 pub fn compute_agent_run_id(from: &str, nonce: u64, prompt: &str) -> Hash {
     let nonce = nonce.to_string();

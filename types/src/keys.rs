@@ -1,7 +1,7 @@
 //! Ed25519 keys and the signature rule (docs/protocol.md sections 2 and 3).
 //!
-//! Keys are kept and messages signed with `ed25519-dalek`; signatures are checked with
-//! `ed25519-zebra`, whose rule (ZIP-215) gives the same answer for one signature and for a batch.
+//! `ed25519-dalek` holds keys and signs messages. `ed25519-zebra` checks signatures, because its
+//! rule (ZIP-215) gives the same answer for a single signature and for a batch.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,16 +13,30 @@ use ed25519_zebra::batch;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::Address;
+use crate::address::Address;
+use crate::hash::Hash;
 use crate::text::{FixedText, ParseTextError, decode_lower_hex};
 
-/// A 32-byte Ed25519 public key as it was written; it need not be a valid point.
+/// A 32-byte Ed25519 public key as written. It need not be a valid point.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
 
-/// A 64-byte Ed25519 signature as it was written.
+/// A 64-byte Ed25519 signature as written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature([u8; 64]);
+
+impl Address {
+    /// The address of a key.
+    #[must_use]
+    pub fn from_public_key(key: &PublicKey) -> Self {
+        let digest = Hash::digest(key.as_bytes());
+        let mut bytes = [0_u8; 20];
+        for (to, from) in bytes.iter_mut().zip(digest.as_bytes()) {
+            *to = *from;
+        }
+        Self::new(bytes)
+    }
+}
 
 /// The encodings of the points of small order with the sign bit cleared, canonical or not.
 /// A test compares the list with the curve library.
@@ -69,14 +83,15 @@ impl PublicKey {
         Address::from_public_key(self)
     }
 
-    /// Whether `signature` is this key's over `message`: ZIP-215, and the key not of small order.
+    /// Whether `signature` is a signature of this key over `message`: by ZIP-215, and the key must
+    /// not be of small order.
     #[must_use]
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
         let claim = Claim { key: *self, signature: *signature, message };
         !self.is_small_order() && claim.item().verify_single().is_ok()
     }
 
-    /// Whether any signature of this key can be valid: it is a point, and not of small order.
+    /// Whether this key can have valid signatures: it is a point, and not of small order.
     #[must_use]
     pub fn can_sign(&self) -> bool {
         !self.is_small_order() && ed25519_zebra::VerificationKey::try_from(self.0).is_ok()
@@ -89,7 +104,7 @@ impl PublicKey {
     }
 }
 
-/// What one signature claims: that `signature` is `key`'s over `message`.
+/// The claim that `signature` is a signature of `key` over `message`.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The signer's key.
@@ -100,19 +115,18 @@ pub struct Claim<'a> {
     pub message: &'a [u8],
 }
 
-/// Batches that are spoilt are halved down to this many signatures, which are checked one by one.
+/// A bad batch is halved down to this many signatures, which are then checked one by one.
 const SINGLY_MAX: usize = 8;
 
-/// Checks many signatures with the rule of [`PublicKey::verify`]; the answers are in the order of
-/// the claims and equal the single answers.
+/// Checks many signatures by the rule of [`PublicKey::verify`]. The answers are in the order of the
+/// claims and equal the answers of single checks.
 ///
-/// The batch equation needs random factors that a signer cannot foresee. They come from a
-/// generator seeded with the hash of everything in the batch, so this crate stays free of
-/// randomness.
+/// The batch equation needs random factors that a signer cannot predict. They come from a generator
+/// that is seeded with the hash of everything in the batch, so this crate stays free of randomness.
 ///
-/// One bad signature costs at most two further batches of the same size. When both halves of a
-/// spoilt part are spoilt, its signatures are checked one by one, so the worst that a sender of
-/// rubbish can do is to multiply the price of a batch by about four.
+/// One bad signature costs at most two more batches of the same size. If both halves of a bad part
+/// are bad, its signatures are checked one by one, so the worst that a sender of bad signatures can
+/// do is to multiply the cost of a batch by about four.
 #[must_use]
 pub fn verify_batch(claims: &[Claim<'_>]) -> Vec<bool> {
     let mut answers: Vec<bool> = claims.iter().map(|claim| !claim.key.is_small_order()).collect();
@@ -128,7 +142,7 @@ pub fn verify_batch(claims: &[Claim<'_>]) -> Vec<bool> {
     answers
 }
 
-/// The part of a batch that did not hold outside of which everything is good.
+/// The part of a bad batch that contains all bad signatures.
 fn spoilt_part<'a, 'b>(
     mut items: &'a mut [(batch::Item, &'b mut bool)],
     factors: &mut ChaCha8Rng,
@@ -174,7 +188,7 @@ impl Claim<'_> {
     }
 }
 
-/// A signing key with its public half. The seed is wiped when it is dropped.
+/// A signing key with its public key. The seed is wiped when it is dropped.
 #[derive(Clone)]
 pub struct Keypair(ed25519_dalek::SigningKey);
 
@@ -185,7 +199,7 @@ impl Keypair {
         Self(ed25519_dalek::SigningKey::from_bytes(seed))
     }
 
-    /// The secret seed. Handle with care.
+    /// The secret seed. Keep it secret.
     #[must_use]
     pub fn seed(&self) -> [u8; 32] {
         self.0.to_bytes()

@@ -1,12 +1,12 @@
-//! Members that mean something only from a fork on. Before it they are members that no kind knows:
-//! kept, hashed, and looked at by nobody.
+//! Members that have a meaning only from a fork on. Before the fork, they are unknown members: the
+//! chain keeps and hashes them and gives them no meaning.
 //!
-//! A transaction is read without knowing the height of its block, so what such members say is kept
-//! as it was read, faults included. Execution asks for it once the fork is active.
+//! The parser of a transaction does not know the height of the block, so it keeps what such members
+//! say as it was read, including faults. Execution asks for it once the fork is active.
 
 use crate::Rejection;
 
-/// What a transaction says in members that a fork adds.
+/// The members that a fork adds, as a transaction has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Late<T>(Result<T, Box<Rejection>>);
 
@@ -16,15 +16,15 @@ impl<T> Late<T> {
         Self(read.map_err(Box::new))
     }
 
-    /// What the members say.
+    /// The members.
     ///
     /// # Errors
-    /// MALFORMED if one of them is not of its form.
+    /// MALFORMED if one of them does not have its form.
     pub fn get(&self) -> Result<&T, Rejection> {
         self.0.as_ref().map_err(|fault| (**fault).clone())
     }
 
-    /// What the members say, if they are in order.
+    /// The members, if all of them have their forms.
     #[must_use]
     pub fn ok(&self) -> Option<&T> {
         self.0.as_ref().ok()

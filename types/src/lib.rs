@@ -1,4 +1,5 @@
-//! The nouns of the chain and their bytes: addresses, amounts, keys, transactions, blocks, records.
+//! The data types of the chain and their encoding: addresses, amounts, keys, transactions, blocks,
+//! records.
 //!
 //! ```text
 //! text ──parse──▶ Transaction ──check::verify──▶ CheckedTx ──▶ pool, blocks, execution

@@ -1,4 +1,4 @@
-//! Prices of the agent market, and what work costs at them (docs/protocol.md section 17).
+//! The prices of the agent market, and the cost of work (docs/protocol.md section 17).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,44 +9,44 @@ const TOKENS: u128 = 1_000_000;
 /// Units of fuel for which `fuelPerG` is the price.
 const FUEL: u128 = 1_000_000_000;
 
-/// What a miner works for at least, or what a call pays: micro-OMBRA each.
+/// Prices in micro-OMBRA: the lowest that a miner accepts, or those that a call pays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prices {
-    /// For a call, whatever it takes.
+    /// The fixed price of a call, independent of the work.
     pub per_call: Amount,
-    /// For a million tokens that are read.
+    /// The price of a million input tokens.
     pub prompt_per_m: Amount,
-    /// For a million tokens that are written.
+    /// The price of a million output tokens.
     pub completion_per_m: Amount,
-    /// For a billion units of fuel.
+    /// The price of a billion units of fuel.
     pub fuel_per_g: Amount,
 }
 
-/// What a miner offers to do for an executor (docs/protocol.md section 5.20).
+/// A miner's offer for an executor (docs/protocol.md section 5.20).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Offer {
-    /// At how many calls at once it works, 1 to 64.
+    /// How many calls the miner works on at once, 1 to 64.
     pub capacity: u64,
-    /// The lowest prices that it works for.
+    /// The lowest prices that the miner accepts.
     pub prices: Prices,
 }
 
-/// What the work on a call took, or what it may take.
+/// An amount of work: what a call used, or may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens that were read.
+    /// The number of input tokens.
     pub input_tokens: u64,
-    /// Tokens that were written.
+    /// The number of output tokens.
     pub output_tokens: u64,
-    /// Units of fuel.
+    /// The units of fuel.
     pub fuel: u64,
 }
 
 impl Prices {
-    /// What a member gets for so much work, in micro-OMBRA; at the limits of a call its budget. Each of the
-    /// three products is rounded up by itself. It may be more than any amount of money.
+    /// What a member gets for this work, in micro-OMBRA; for the limits of a call, its budget. Each
+    /// of the three products is rounded up separately. The result may exceed any amount of money.
     #[must_use]
     pub fn price(&self, usage: &Usage) -> u128 {
         let Self { per_call, prompt_per_m, completion_per_m, fuel_per_g } = self;
@@ -63,7 +63,7 @@ impl Prices {
         parts.into_iter().map(part).fold(u128::from(per_call.get()), u128::saturating_add)
     }
 
-    /// Whether none of these prices exceeds the one that `paid` has for the same.
+    /// Whether none of these prices exceeds the same price in `paid`.
     #[must_use]
     pub fn is_covered_by(&self, paid: &Self) -> bool {
         let Self { per_call, prompt_per_m, completion_per_m, fuel_per_g } = self;

@@ -3,43 +3,43 @@
 use crate::vrf::{self, Proof};
 use crate::{Hash, Keypair, PublicKey};
 
-/// What a header says of randomness from fork v7 on.
+/// The randomness in a header, from fork v7 on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Randomness {
-    /// SHA-256 of what the proposer's key gives for the block's [`Input`].
+    /// The SHA-256 of the output for the proposer's key and the block's [`Input`].
     pub value: Hash,
-    /// That it is what the key gives.
+    /// The proof that the output comes from the proposer's key.
     pub proof: Proof,
 }
 
-/// What the randomness of a block is made of, beside its proposer's key. The round is not part of it,
-/// nor anything that the proposer could choose.
+/// The input from which a proposer's key produces the randomness of a block. It contains neither
+/// the round nor anything else that the proposer could choose.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The chain's name.
+    /// The id of the chain.
     pub chain_id: &'a str,
-    /// The randomness of the block before; the genesis hash if that has none.
+    /// The randomness of the previous block; the genesis hash if the previous block has none.
     pub previous: Hash,
     /// The block's index.
     pub height: u64,
 }
 
 impl Input<'_> {
-    /// What the key of the proposer gives.
+    /// The randomness that the proposer's key produces.
     #[must_use]
     pub fn prove(&self, key: &Keypair) -> Randomness {
         let (proof, output) = vrf::prove(key, self.message().as_bytes());
         Randomness { value: Hash::digest(&output), proof }
     }
 
-    /// The randomness that a proof proves; none if it proves nothing.
+    /// The randomness that a proof proves; `None` if the proof is not valid.
     #[must_use]
     pub fn verify(&self, key: &PublicKey, proof: &Proof) -> Option<Hash> {
         let output = vrf::verify(key, self.message().as_bytes(), proof)?;
         Some(Hash::digest(&output))
     }
 
-    /// The text that is proved.
+    /// The text to prove.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { chain_id, previous, height } = self;

@@ -1,54 +1,54 @@
-//! What the state stores and queries hand out. Plain data; the shapes of the public interface are
-//! made from it in the crate `rpc`.
+//! What the state stores and queries return. These types are plain data; the crate `rpc` makes the
+//! shapes of the public interface from them.
 //!
-//! Texts that stand in a transaction (prompts, answers, turns) are not copied here: a record says
-//! where the transaction is.
+//! Texts that a transaction contains (prompts, answers, turns) are not copied here: a record has
+//! the location of the transaction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Amount, Hash, PublicKey};
 
-/// An account. It exists as soon as it is credited or sends.
+/// An account. It exists as soon as it is credited or sends a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
-    /// What it can spend.
+    /// The amount that the account can spend.
     pub balance: Amount,
-    /// The nonce that its next transaction must have.
+    /// The nonce of the account's next transaction.
     pub nonce: u64,
 }
 
-/// Where a transaction stands in the chain.
+/// The location of a transaction in the chain.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct TxLocation {
     /// The block's index.
     pub height: u64,
-    /// The place in the block, from 0.
+    /// The position in the block, from 0.
     pub position: u32,
 }
 
-/// Where a run is in its life (docs/protocol.md sections 5.2–5.7).
+/// The status of a run (docs/protocol.md sections 5.2–5.7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum RunStatus {
-    /// Waits for a miner.
+    /// The run waits for a miner.
     Pending,
-    /// A miner took it and has not reported a step.
+    /// A miner has claimed the run and not reported a step yet.
     Claimed,
     /// At least one step is recorded.
     Running,
-    /// Ended by its miner with an answer.
+    /// The miner ended the run with an answer.
     Completed,
-    /// Ended by its miner without one.
+    /// The miner ended the run without an answer.
     Failed,
-    /// Ended by its miner for lack of time, or by a deadline.
+    /// The miner ended the run because it took too long, or a deadline passed.
     Timeout,
-    /// Ended by its miner because the escrow could not pay more.
+    /// The miner ended the run because the escrow could not pay for more.
     InsufficientFunds,
-    /// Ended by its submitter before a claim, or by its miner.
+    /// The submitter cancelled the run before a claim, or the miner ended it with this status.
     Cancelled,
 }
 
 impl RunStatus {
-    /// Every status, in the order of a run's life.
+    /// All statuses, in the order of a run's life.
     pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Claimed,
@@ -75,13 +75,13 @@ impl RunStatus {
         }
     }
 
-    /// The status of that word.
+    /// The status with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether the run has ended: no escrow is left.
+    /// Whether the run has ended.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         match self {
@@ -101,23 +101,23 @@ impl RunStatus {
     }
 }
 
-/// How a run's escrow is divided. The three parts sum up to `maxFee`.
+/// How the escrow of a run is divided. The three parts add up to `maxFee`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Settlement {
-    /// To the miner.
+    /// The reward for the miner.
     pub miner_reward: Amount,
-    /// Back to the submitter.
+    /// The refund to the submitter.
     pub user_refund: Amount,
-    /// Burned.
+    /// The network fee, which is burned.
     pub network_fee: Amount,
 }
 
 impl Settlement {
-    /// Nothing to anybody.
+    /// Nobody gets anything.
     pub const NOTHING: Self =
         Self { miner_reward: Amount::ZERO, user_refund: Amount::ZERO, network_fee: Amount::ZERO };
 
-    /// The escrow that was divided. `None` if the parts overflow, as no stored ones do.
+    /// The escrow that was divided. `None` if the parts overflow, which stored ones never do.
     #[must_use]
     pub const fn total(&self) -> Option<Amount> {
         let Some(sum) = self.miner_reward.checked_add(self.user_refund) else { return None };
@@ -125,69 +125,71 @@ impl Settlement {
     }
 }
 
-/// The changing part of an agent run.
+/// The part of an agent run that changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// The run's id.
     pub agent_run_id: Hash,
-    /// The conversation named in the request.
+    /// The conversation that the request names.
     pub conversation_id: Hash,
-    /// Who asked and paid.
+    /// The address of the account that requested and paid for the run.
     pub submitter: Address,
     /// The escrow at the start.
     pub max_fee: Amount,
-    /// The most steps.
+    /// The maximum number of steps.
     pub max_steps: u64,
-    /// Where it is.
+    /// The status.
     pub status: RunStatus,
-    /// Who claimed it; kept when it ends, none while it is pending.
+    /// The address of the miner that claimed the run. Kept when the run ends; `None` while it is
+    /// pending.
     pub miner: Option<Address>,
-    /// Recorded steps.
+    /// The number of recorded steps.
     pub step_count: u64,
     /// The index of the last recorded step.
     pub last_step_index: Option<u64>,
-    /// The sum of `outputTokens`.
+    /// The number of output tokens in the recorded steps.
     pub tokens_out: u64,
-    /// Zero bytes before the first step, then `sha256(previous digest ‖ step transaction's hash)`.
+    /// Zeros before the first step, and then `sha256(previous digest ‖ hash of the AGENT_STEP)`.
     pub steps_digest: Hash,
-    /// How the escrow was divided, once it was.
+    /// How the escrow was divided, once it has been.
     pub settlement: Option<Settlement>,
     /// Block time of the request, in milliseconds.
     pub submitted_at: u64,
-    /// Block time of the standing claim.
+    /// The block time of the current claim.
     pub claimed_at: Option<u64>,
-    /// Block time of the end.
+    /// The block time at which the run ended.
     pub finished_at: Option<u64>,
-    /// When the sweep acts (docs/protocol.md section 5.7); none once it has ended.
+    /// The block time after which the sweep acts (docs/protocol.md section 5.7); `None` once the
+    /// run has ended and no reward is held.
     pub deadline_at: Option<u64>,
-    /// How often a claim lapsed and the run was opened again.
+    /// How many times the run was reopened after a claim.
     pub reopens: u32,
-    /// Miners whose claim lapsed, in order.
+    /// The miners that may not claim the run again, in order.
     pub excluded_miners: Vec<Address>,
-    /// The AGENT_REQUEST.
+    /// The location of the AGENT_REQUEST.
     pub request: TxLocation,
-    /// The standing AGENT_CLAIM.
+    /// The location of the current AGENT_CLAIM.
     pub claim: Option<TxLocation>,
-    /// The AGENT_FINISH or AGENT_CANCEL.
+    /// The location of the AGENT_FINISH or AGENT_CANCEL.
     pub finish: Option<TxLocation>,
-    /// How the submitter protects it; none for a request without such members.
+    /// How the submitter protects the run; `None` if it does not.
     pub protection: Option<RunProtection>,
-    /// What is locked of the miner's bond for it; none if nothing is.
+    /// The part of the miner's bond that is locked for the run; `None` if there is none.
     pub locked_bond: Option<Amount>,
-    /// Who ended it; none while it is open, and of runs that ended before v7.
+    /// Who ended the run; `None` while it is open, and for runs that ended before v7.
     pub ended_by: Option<Ender>,
     /// Whether the submitter refused the reward.
     pub is_refused: bool,
-    /// The agent of which it is a run; none for a request that names none.
+    /// The agent that the run is for; `None` if the request names none.
     pub agent: Option<RunAgent>,
 }
 
-/// The agent of which a run is one (docs/protocol.md section 5.2).
+/// The agent that a run is for (docs/protocol.md section 5.2).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunAgent {
-    /// The agent.
+    /// The id of the agent.
     pub agent_id: Hash,
-    /// The version of it.
+    /// The version of the agent.
     pub version: String,
 }
 
@@ -202,22 +204,22 @@ impl Run {
 /// How a run is protected (docs/protocol.md section 5.2).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RunProtection {
-    /// The only miners that may claim it; everybody may if there are none.
+    /// The only miners that may claim the run. If the list is empty, every miner may.
     pub miners: Vec<Address>,
-    /// What a claim locks of the miner's bond.
+    /// The amount of the miner's bond that a claim locks.
     pub claim_bond: Amount,
-    /// The most output tokens of one step; none if only the chain's bound holds.
+    /// The maximum number of output tokens in one step; `None` if only the chain's limit applies.
     pub max_tokens_per_step: Option<u64>,
-    /// How long the reward is held after the end, in milliseconds.
+    /// How long the reward is held after the run has ended, in milliseconds.
     pub refuse_ms: u64,
 }
 
 /// Who ended a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Ender {
-    /// Its submitter, by AGENT_CANCEL.
+    /// The submitter, by an AGENT_CANCEL.
     Submitter,
-    /// Its miner, by AGENT_FINISH.
+    /// The miner, by an AGENT_FINISH.
     Miner,
     /// A deadline.
     Sweep,
@@ -235,12 +237,12 @@ impl Ender {
     }
 }
 
-/// What an account has at stake as a miner (docs/protocol.md section 5.14).
+/// The bond of a miner (docs/protocol.md section 5.14).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Bond {
-    /// All of it.
+    /// The whole bond.
     pub bonded: Amount,
-    /// The part that is locked for runs.
+    /// The part that is locked for runs and calls.
     pub locked: Amount,
 }
 
@@ -260,56 +262,57 @@ impl Bond {
 pub struct Step {
     /// The step's index.
     pub step_index: u64,
-    /// Tokens that the model wrote.
+    /// The number of tokens that the model generated.
     pub output_tokens: u64,
-    /// The AGENT_STEP.
+    /// The location of the AGENT_STEP.
     pub tx: TxLocation,
-    /// Block time in milliseconds.
+    /// The block time, in milliseconds.
     pub timestamp: u64,
 }
 
 /// An entry of the miner directory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Miner {
-    /// SHA-256 of the 64 characters of the first MINER_REGISTER's hash.
+    /// The SHA-256 of the 64 characters of the first MINER_REGISTER's hash.
     pub miner_id: Hash,
-    /// The account.
+    /// The address of the miner.
     pub address: Address,
-    /// As registered last.
+    /// The display name, as last registered.
     pub name: String,
-    /// As registered last.
+    /// What the miner can do, as last registered.
     pub capabilities: Vec<String>,
-    /// As registered last.
+    /// The model that the miner uses, as last registered.
     pub model_info: String,
-    /// Block time of the last registration.
+    /// The block time of the last registration.
     pub registered_at: u64,
 }
 
-/// What a miner has done, registered or not.
+/// The statistics of a miner, registered or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MinerFigures {
-    /// Runs claimed.
+    /// The number of runs that the miner has claimed.
     pub claimed: u64,
-    /// Runs finished as completed.
+    /// The number of runs that the miner has ended as `completed`.
     pub completed: u64,
-    /// Runs finished by the miner otherwise.
+    /// The number of runs that the miner has ended with any other status except `timeout`.
     pub failed: u64,
-    /// Claims that lapsed and runs that timed out.
+    /// The number of the miner's runs that timed out, and of its claims that lapsed or that it gave
+    /// up.
     pub timed_out: u64,
-    /// Output tokens of recorded steps.
+    /// The number of output tokens in the miner's recorded steps.
     pub tokens: u64,
-    /// Rewards received.
+    /// The total rewards that the miner has received.
     pub earnings: Amount,
-    /// Rewards that submitters refused.
+    /// The number of rewards that submitters refused.
     pub refused: u64,
 }
 
-/// What a submitter of runs has done.
+/// The statistics of a submitter of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SubmitterFigures {
-    /// Runs that ended with a reward that was held.
+    /// The number of the submitter's runs that ended with a held reward.
     pub held: u64,
-    /// Rewards that it refused.
+    /// The number of rewards that the submitter refused.
     pub refused: u64,
 }
 
@@ -318,46 +321,46 @@ pub struct SubmitterFigures {
 pub struct Blob {
     /// The blob's id.
     pub blob_id: String,
-    /// Who may add chunks.
+    /// The address of the owner, who alone may add chunks.
     pub owner: Address,
-    /// As the owner says.
+    /// The media type that the owner states.
     pub content_type: String,
-    /// The size.
+    /// The size in bytes.
     pub total_bytes: u64,
-    /// How many chunks make it.
+    /// The number of chunks in the complete blob.
     pub total_chunks: u64,
-    /// How many of them are there.
+    /// The number of chunks that have arrived.
     pub received: u64,
-    /// SHA-256 that the bytes must have.
+    /// The SHA-256 that the bytes must have.
     pub content_hash: Hash,
-    /// SHA-256 that they have, once every chunk is there.
+    /// The SHA-256 that the bytes have, once all chunks have arrived.
     pub received_hash: Option<Hash>,
-    /// Whether it is finalised: immutable, may be referenced.
+    /// Whether the blob is finalized, so that it cannot change and transactions can reference it.
     pub is_final: bool,
-    /// Block time of SOCIAL_BLOB_INIT.
+    /// The block time of the SOCIAL_BLOB_INIT.
     pub created_at: u64,
 }
 
 /// The money of the chain (docs/protocol.md section 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Supply {
-    /// Σ balances in genesis.
+    /// The sum of all balances in genesis.
     pub genesis: Amount,
-    /// Σ block rewards.
+    /// The sum of all block rewards.
     pub minted: Amount,
-    /// Σ burned fees.
+    /// The sum of all burned amounts.
     pub burned: Amount,
-    /// Σ escrows of runs that have not ended, and of rewards that are held.
+    /// The sum in escrow: the escrows of open runs and calls, and held rewards.
     pub escrowed: Amount,
-    /// Σ bonds.
+    /// The sum of all bonds of miners.
     pub bonded: Amount,
-    /// Σ of what was taken out of bonds and is not paid out yet.
+    /// The sum of the amounts that were withdrawn from bonds and have not been paid out yet.
     pub unbonding: Amount,
 }
 
 impl Supply {
-    /// What accounts hold: genesis + minted − burned − escrowed − bonded − unbonding. `None` if the
-    /// counters contradict each other.
+    /// The sum of all balances: genesis + minted − burned − escrowed − bonded − unbonding. `None`
+    /// if the counters contradict each other.
     #[must_use]
     pub const fn circulating(&self) -> Option<Amount> {
         let Some(total) = self.genesis.checked_add(self.minted) else { return None };
@@ -368,43 +371,44 @@ impl Supply {
     }
 }
 
-/// A validator of a set.
+/// A member of a validator set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SetMember {
-    /// The key that its votes are signed with.
+    /// The key with which it signs votes.
     pub public_key: PublicKey,
     /// Its voting power, 1 to [`crate::params::POWER_MAX`].
     pub power: u64,
 }
 
-/// Who decides the blocks that come next (docs/protocol.md section 5.11). Sets are sorted by
-/// address, hold each address once, and are not empty.
+/// The validator sets that decide the next blocks (docs/protocol.md section 5.11). Each set is
+/// sorted by address, contains each address once, and is not empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ValidatorSets {
     /// The first height that `current` decides.
     pub since: u64,
-    /// The set of the next height.
+    /// The set that decides the next height.
     pub current: Vec<SetMember>,
-    /// The set of the height after that, if it is another one.
+    /// The set that decides the height after that, if it differs.
     pub next: Option<Vec<SetMember>>,
 }
 
-/// A vote for a change of the validator set that counts.
+/// An open vote for a change to the validator set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OpenVote {
-    /// The voting power that the candidate shall have; 0 removes it.
+    /// The voting power that the candidate should have; 0 removes it.
     pub power: u64,
     /// The last block time at which the vote counts, in milliseconds.
     pub expires_at: u64,
 }
 
-/// What the chain remembers of a consensus key. Keys of which it remembers nothing have no row.
+/// What the chain remembers of a consensus key. There is no record for a key of which it remembers
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KeyStanding {
-    /// The last height that it decided alone, as the only member of the set, if others came after it:
-    /// what it signed up to then proves nothing against it.
+    /// The last height that the key decided alone, as the only member of the set, if others joined
+    /// it later. Messages that it signed up to then prove nothing against it.
     pub alone_until: Option<u64>,
-    /// The block with the evidence against it: it never has power again.
+    /// The block with the evidence against the key, which never has power again.
     pub punished_at: Option<u64>,
 }
 
@@ -413,55 +417,56 @@ pub struct KeyStanding {
 pub struct Agent {
     /// The agent's id.
     pub agent_id: Hash,
-    /// Who may add versions and retire it.
+    /// The address of the owner, who alone may add versions and retire the agent.
     pub owner: Address,
-    /// Its name, 1 to 64 bytes.
+    /// The name, 1 to 64 bytes.
     pub name: String,
-    /// The version that was registered last; it has precedence over all others.
+    /// The version that was registered last. It has precedence over all others.
     pub latest: String,
-    /// How many versions there are.
+    /// The number of versions.
     pub versions: u64,
-    /// Whether it takes no calls.
+    /// Whether the agent is retired and takes no calls.
     pub is_retired: bool,
-    /// Block time of the first AGENT_REGISTER.
+    /// The block time of the first AGENT_REGISTER.
     pub registered_at: u64,
-    /// Block time of the last AGENT_REGISTER or AGENT_RETIRE.
+    /// The block time of the last AGENT_REGISTER or AGENT_RETIRE.
     pub changed_at: u64,
 }
 
-/// A version of an agent, which never changes. At most about 4 KiB.
+/// A version of an agent, which never changes. The record has at most about 4 KiB.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AgentVersion {
     /// The agent's id.
     pub agent_id: Hash,
     /// The version, at most 64 bytes.
     pub version: String,
-    /// The version before it; none of the first.
+    /// The previous version; `None` for the first version.
     pub previous: Option<String>,
-    /// The agent's owner.
+    /// The address of the agent's owner.
     pub owner: Address,
-    /// What a miner must have to run it: its own executor, then those of agents among its tools, each
-    /// once, at most 16.
+    /// The executors that a miner needs to run this version: its own executor, then those of the
+    /// agents among its tools, each once, at most 16.
     pub executors: Vec<String>,
-    /// The language models that say which answers can be compared, in the order of `executors`.
+    /// The manifests of the language models that the executors ask, in the order of `executors`.
+    /// Answers of different miners can be compared if their models have the same manifest.
     pub manifests: Vec<Hash>,
     /// The selectors of its methods in the order of the text, at most 64.
     pub selectors: Vec<[u8; 4]>,
-    /// Its tools as they are written, at most 16.
+    /// The tools in their text form, at most 16.
     pub tools: Vec<String>,
-    /// What the owner gets for each successful call.
+    /// The royalty that the owner gets for each successful call.
     pub royalty: Amount,
-    /// Whether the answers of two miners can be compared.
+    /// Whether the answers of different miners can be compared.
     pub is_deterministic: bool,
-    /// How deep agents nest in it, itself counted: 1 to 3.
+    /// How deep agents are nested in this version, counting itself: 1 to 3.
     pub nesting: u8,
-    /// SHA-256 of the metadata.
+    /// The SHA-256 of the metadata.
     pub metadata_hash: Hash,
-    /// The size of the metadata.
+    /// The size of the metadata in bytes.
     pub metadata_bytes: u64,
-    /// Block time of the AGENT_REGISTER.
+    /// The block time of the AGENT_REGISTER.
     pub registered_at: u64,
-    /// The AGENT_REGISTER.
+    /// The location of the AGENT_REGISTER.
     pub tx: TxLocation,
 }
 

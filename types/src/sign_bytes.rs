@@ -55,21 +55,21 @@ const VOTE: Tag = Tag([b"ombra/vote/v1", b"ombra/vote/v2"]);
 const PROPOSAL: Tag = Tag([b"ombra/proposal/v1", b"ombra/proposal/v2"]);
 const BODY: Tag = Tag([b"ombra/body/v1", b"ombra/body/v2"]);
 
-/// What separates the signatures of one chain's validators from those of every other chain's.
+/// What makes the signatures of one chain's validators differ from those of every other chain's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Domain {
-    /// The chain's name.
+    /// The id of the chain.
     pub chain_id: Arc<str>,
     /// The hash of its genesis file.
     pub genesis_hash: Hash,
-    /// The first height whose messages have the second version; none if no height has.
+    /// The first height whose messages have the second version; `None` if there is none.
     pub v7_from: Option<u64>,
 }
 
-/// The [`Domain`] of a running chain, shared by all who sign and check there. On a chain whose genesis
-/// does not name fork v7, the validators may fix its height by votes (docs/protocol.md section 8.1): every
-/// copy learns it at the same moment. That is at least `forkDelayBlocks`, so one block or more, before
-/// anything of that height is signed.
+/// The [`Domain`] of a running chain, shared by everything that signs and checks there. If genesis
+/// does not name fork v7, the validators may fix its height by votes (docs/protocol.md section
+/// 8.1); all copies then learn it at the same moment. This happens at least `forkDelayBlocks`,
+/// which is at least one block, before anything at that height is signed.
 #[derive(Clone, Debug)]
 pub struct SharedDomain {
     chain_id: Arc<str>,
@@ -90,7 +90,7 @@ impl From<Domain> for SharedDomain {
 }
 
 impl SharedDomain {
-    /// The domain with what is known now.
+    /// The domain as far as it is known now.
     #[must_use]
     pub fn now(&self) -> Domain {
         Domain {
@@ -106,8 +106,8 @@ impl SharedDomain {
         self.v7_from.get().copied()
     }
 
-    /// Tells all copies the height of v7, which is the same for ever. Answers the height that they have
-    /// now: another one if another was told before.
+    /// Tells all copies the height of v7, which never changes. Returns the height that they have
+    /// now; it differs from `height` if another height was told before.
     #[must_use]
     pub fn fix_v7(&self, height: u64) -> u64 {
         *self.v7_from.get_or_init(|| height)
@@ -117,35 +117,35 @@ impl SharedDomain {
 /// Which of the two votes of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VoteKind {
-    /// The block of this round was seen and is valid.
+    /// This round's block was seen and is valid.
     Prevote,
     /// A quorum prevoted the block.
     Precommit,
 }
 
-/// A vote, as far as it is signed.
+/// The signed fields of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VoteFields {
     /// Prevote or precommit.
     pub kind: VoteKind,
     /// The height that is being decided.
     pub height: u64,
-    /// The round, -1 for none.
+    /// The round; −1 for none.
     pub round: i64,
-    /// The block's hash, or nothing for a vote against every block of the round.
+    /// The hash of the block; `None` for a vote against every block of the round.
     pub value: Option<Hash>,
     /// The voter.
     pub validator: Address,
 }
 
-/// A proposal, as far as it is signed.
+/// The signed fields of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProposalFields {
     /// The height that is being decided.
     pub height: u64,
-    /// The round, -1 for none.
+    /// The round; −1 for none.
     pub round: i64,
-    /// The earlier round in which a quorum prevoted this block, -1 for none.
+    /// The earlier round in which a quorum prevoted this block; −1 for none.
     pub valid_round: i64,
     /// The block's hash.
     pub value: Hash,
@@ -153,32 +153,32 @@ pub struct ProposalFields {
     pub validator: Address,
 }
 
-/// The header of a block body on its way to the other validators, as far as it is signed.
+/// The signed fields of the head of a block's body, which a proposer sends to the other validators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyFields {
     /// The height that is being decided.
     pub height: u64,
-    /// The round in which it was first proposed.
+    /// The round in which the block was first proposed.
     pub round: u32,
-    /// Who proposed it then.
+    /// The validator that proposed it then.
     pub proposer: Address,
     /// The block's hash.
     pub value: Hash,
-    /// Length of the encoded block in bytes.
+    /// The length of the encoded block in bytes.
     pub size: u32,
-    /// SHA-256 of the encoded block.
+    /// The SHA-256 of the encoded block.
     pub digest: Hash,
 }
 
-/// What the key of a new validator signs to agree to become one (docs/protocol.md section 5.11):
-/// votes for it must have this time as their `expiresAt`, in milliseconds since 1970.
+/// The text that the key of a new validator signs to agree to become one (docs/protocol.md section
+/// 5.11). Votes for the key must have this time as `expiresAt`, in milliseconds since 1970.
 #[must_use]
 pub fn acceptance(genesis_hash: &Hash, address: &Address, expires_at: u64) -> Vec<u8> {
     format!("ombra-validator|{genesis_hash}|{address}|{expires_at}").into_bytes()
 }
 
 impl Domain {
-    /// What a validator signs to vote.
+    /// The bytes that a validator signs for a vote.
     #[must_use]
     pub fn vote(&self, fields: &VoteFields) -> Vec<u8> {
         let VoteFields { kind, height, round, value, validator } = *fields;
@@ -200,7 +200,7 @@ impl Domain {
         bytes
     }
 
-    /// What a validator signs to propose.
+    /// The bytes that a validator signs for a proposal.
     #[must_use]
     pub fn proposal(&self, fields: &ProposalFields) -> Vec<u8> {
         let ProposalFields { height, round, valid_round, value, validator } = *fields;
@@ -213,7 +213,7 @@ impl Domain {
         bytes
     }
 
-    /// What a validator signs so that others take the body of its proposal.
+    /// The bytes that a proposer signs for the body of its proposal, so that others accept it.
     #[must_use]
     pub fn body(&self, fields: &BodyFields) -> Vec<u8> {
         let BodyFields { height, round, proposer, value, size, digest } = *fields;

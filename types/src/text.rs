@@ -1,4 +1,5 @@
-//! Fixed-size byte values that are text in JSON and plain bytes in binary; texts of strangers.
+//! Fixed-size byte values that are text in JSON and plain bytes in binary, and safe handling of
+//! texts from strangers.
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -8,18 +9,18 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::SerializeTuple;
 use serde::{Deserializer, Serializer};
 
-/// A text that is not the written form of what was wanted.
+/// A text does not have the expected form.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("expected {expected}, got {got}")]
 pub struct ParseTextError {
-    /// What would have been right.
+    /// What was expected.
     pub expected: &'static str,
-    /// What was there, shortened to 80 characters.
+    /// The text found, shortened to 80 characters.
     pub got: String,
 }
 
 impl ParseTextError {
-    /// The error for `got` where `expected` was wanted.
+    /// The error for `got` where `expected` was expected.
     #[must_use]
     pub fn new(expected: &'static str, got: &str) -> Self {
         Self { expected, got: shorten(got) }
@@ -29,8 +30,8 @@ impl ParseTextError {
 /// How many characters of a value a message shows.
 const SHOWN_MAX: usize = 80;
 
-/// At most 80 characters of `text`, for messages. What [`is_unsafe`], line ends and tabs among it,
-/// becomes U+FFFD.
+/// At most 80 characters of `text`, for messages. Characters for which [`is_unsafe`] is true,
+/// including line ends and tabs, become U+FFFD.
 #[must_use]
 pub fn shorten(text: &str) -> String {
     let shown =
@@ -42,13 +43,13 @@ pub fn shorten(text: &str) -> String {
     short
 }
 
-/// Whether a character is more than a picture: it drives a terminal, ends a line, turns the direction
-/// of writing, or cannot be seen. A line end and a tab are among them.
+/// Whether a character is not just a visible sign: it controls a terminal, ends a line, changes the
+/// direction of writing, or is invisible. Line ends and tabs count.
 ///
 /// These are C0, DEL and C1; the marks, embeddings, overrides and isolates of direction; line and
-/// paragraph separators; characters without width, joiners and byte order marks among them; letters
-/// and symbols without ink; variation selectors; and the tags of plane 14. The two selectors that many
-/// emoji have, U+FE0E and U+FE0F, are not among them.
+/// paragraph separators; characters without width, including joiners and byte order marks; blank
+/// letters and symbols; variation selectors; and the tags of plane 14. The two selectors that many
+/// emoji have, U+FE0E and U+FE0F, do not count.
 #[must_use]
 pub const fn is_unsafe(character: char) -> bool {
     matches!(
@@ -73,7 +74,8 @@ pub const fn is_unsafe(character: char) -> bool {
     )
 }
 
-/// A text of a stranger for people: what [`is_unsafe`], but for line ends and tabs, is U+FFFD.
+/// A text from a stranger, for people. Characters for which [`is_unsafe`] is true, except line ends
+/// and tabs, become U+FFFD.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let shown = |character: char| match character {
@@ -84,9 +86,10 @@ pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A text, or JSON, for a terminal: what [`is_unsafe`], but for line ends and tabs, is `\uXXXX`, as
-/// JSON writes it. In valid JSON such characters stand in strings only, so that what is read is the
-/// same, except a carriage return, which stands between tokens and becomes a space.
+/// A text or JSON from a stranger, for a terminal. Characters for which [`is_unsafe`] is true,
+/// except line ends and tabs, become `\uXXXX`, as JSON writes them. Valid JSON contains such
+/// characters only in strings, so its meaning does not change; the one exception, a carriage return
+/// between tokens, becomes a space.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -103,7 +106,8 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// A character as JSON escapes it: `\u202e`, and `\udb40\udc41` for one beyond the first plane.
+/// A character in JSON's escaped form: `\u202e`, or `\udb40\udc41` for a character beyond the first
+/// plane.
 #[derive(Clone, Copy, Debug)]
 pub struct UnicodeEscape(pub char);
 

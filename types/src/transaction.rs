@@ -1,5 +1,5 @@
-//! A signed transaction: the bytes that the signer hashed, and what they mean
-//! (docs/protocol.md section 3).
+//! A signed transaction: the bytes that the signer hashed, and their meaning (docs/protocol.md
+//! section 3).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::tx::fields::Fields;
 use crate::tx::{BlobChunk, Body};
 use crate::{Address, Bid, Hash, Late, Params, PublicKey, Rejection, Signature};
 
-/// A transaction that parsed. Its signature has not been looked at.
+/// A parsed transaction. Its signature has not been checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transaction {
     payload: Box<str>,
@@ -29,12 +29,12 @@ pub struct Transaction {
     body: Body,
 }
 
-/// How much text a transaction may have.
+/// The size limits of transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizeLimits {
-    /// Canonical signed JSON of any kind but a blob chunk, in bytes.
+    /// The most bytes of canonical signed JSON for any kind except a blob chunk.
     pub tx_bytes: usize,
-    /// Canonical signed JSON of SOCIAL_BLOB_CHUNK, in bytes.
+    /// The most bytes of canonical signed JSON for a SOCIAL_BLOB_CHUNK.
     pub chunk_tx_bytes: usize,
 }
 
@@ -46,7 +46,7 @@ const SEAL_BYTES: usize = 9 + 64 + 15 + 128 + 1;
 const WIRE_FACTOR: usize = 6;
 
 impl SizeLimits {
-    /// The longest text that is looked at, whatever it holds.
+    /// The length of the longest text that is parsed at all.
     #[must_use]
     pub const fn wire_bytes_max(&self) -> usize {
         self.largest().saturating_mul(WIRE_FACTOR)
@@ -86,10 +86,10 @@ pub enum DecodeTxError {
     /// The bytes end too early or have an impossible length.
     #[error("a stored transaction of {bytes} bytes is cut off")]
     Truncated {
-        /// How many bytes there are.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// The payload is not a payload.
+    /// The payload is rejected.
     #[error("a stored transaction is refused: {0}")]
     Refused(#[source] Rejection),
     /// The payload is not in canonical form.
@@ -101,8 +101,8 @@ pub enum DecodeTxError {
 }
 
 impl Transaction {
-    /// Reads a signed transaction as a client sends it: a flat JSON object with `hash` and
-    /// `signature`, in any key order, escaped and spaced as the client likes.
+    /// Parses a signed transaction as a client sends it: a flat JSON object with `hash` and
+    /// `signature`, in any order of keys, and with any escapes and white space.
     ///
     /// # Errors
     /// MALFORMED or UNSUPPORTED_TYPE.
@@ -110,7 +110,7 @@ impl Transaction {
         Self::read(text, limits, Need::Signed)
     }
 
-    /// Reads a transaction whose `hash`, `signature` or both may be missing, for simulation.
+    /// Parses a transaction that may lack `hash`, `signature` or both, for simulation.
     ///
     /// # Errors
     /// As [`Transaction::parse`].
@@ -164,12 +164,12 @@ impl Transaction {
         })
     }
 
-    /// Reads the form of [`Transaction::encode`] from the front of `bytes`; answers the transaction
+    /// Parses the form of [`Transaction::encode`] at the front of `bytes`; returns the transaction
     /// and the rest.
     ///
     /// # Errors
-    /// [`DecodeTxError`] if the bytes are cut off, refused, or hold a payload that is not in
-    /// canonical form (which would give one transaction two byte strings).
+    /// [`DecodeTxError`] if the bytes are truncated, if the payload is rejected, or if it is not in
+    /// canonical form, which would give one transaction two byte strings.
     pub fn decode<'a>(
         bytes: &'a [u8],
         limits: &SizeLimits,
@@ -195,13 +195,13 @@ impl Transaction {
         out.extend_from_slice(self.signature.as_bytes());
     }
 
-    /// Bytes of [`Transaction::encode`].
+    /// The length of [`Transaction::encode`] in bytes.
     #[must_use]
     pub const fn encoded_bytes(&self) -> usize {
         self.payload.len().saturating_add(4 + 64)
     }
 
-    /// Bytes of [`Transaction::to_json`].
+    /// The length of [`Transaction::to_json`] in bytes.
     #[must_use]
     pub const fn signed_bytes(&self) -> usize {
         self.payload.len().saturating_add(SEAL_BYTES)
@@ -214,19 +214,19 @@ impl Transaction {
         seal(&self.payload, &self.hash, &self.signature)
     }
 
-    /// The canonical payload: what was hashed.
+    /// The canonical payload, which is what is hashed.
     #[must_use]
     pub const fn payload(&self) -> &str {
         &self.payload
     }
 
-    /// SHA-256 of the payload: the transaction's name.
+    /// The SHA-256 of the payload, which identifies the transaction.
     #[must_use]
     pub const fn hash(&self) -> Hash {
         self.hash
     }
 
-    /// The hash that the client stated; equal to [`Transaction::hash`] once checked.
+    /// The hash that the client stated. Equal to [`Transaction::hash`] once checked.
     #[must_use]
     pub const fn stated_hash(&self) -> Hash {
         self.stated_hash
@@ -244,13 +244,13 @@ impl Transaction {
         self.public_key
     }
 
-    /// The sender.
+    /// The address of the sender.
     #[must_use]
     pub const fn from(&self) -> Address {
         self.from
     }
 
-    /// The sender as the wallet wrote it, which goes into run ids.
+    /// The sender's address as the wallet wrote it, which run ids depend on.
     #[must_use]
     pub fn from_text(&self) -> String {
         let prefix = if self.from_has_prefix { Address::PREFIX } else { "" };
@@ -263,32 +263,32 @@ impl Transaction {
         self.nonce
     }
 
-    /// When the wallet says that it signed, in milliseconds since 1970.
+    /// The time at which the wallet says that it signed, in milliseconds since 1970.
     #[must_use]
     pub const fn timestamp(&self) -> u64 {
         self.timestamp
     }
 
-    /// The chain that the wallet meant, if it said.
+    /// The id of the chain for which the wallet signed, if it named one.
     #[must_use]
     pub fn chain_id(&self) -> Option<&str> {
         self.chain_id.as_deref()
     }
 
-    /// What it offers for its place in a block, on a chain that asks a price for that.
+    /// What the transaction offers for its place in a block.
     #[must_use]
     pub const fn bid(&self) -> &Late<Bid> {
         &self.bid
     }
 
-    /// Bytes that members take in the payload that neither the kind nor the envelope knows, keys,
-    /// colons and commas included.
+    /// The bytes of members in the payload that neither the kind nor the envelope defines,
+    /// including keys, colons and commas.
     #[must_use]
     pub const fn unknown_bytes(&self) -> usize {
         self.unknown_bytes
     }
 
-    /// Bytes that count towards `maxBlockBytes`: the payload and the signature.
+    /// The bytes that count toward `maxBlockBytes`: the payload and the signature.
     #[must_use]
     pub const fn content_bytes(&self) -> usize {
         self.payload.len().saturating_add(64)
@@ -344,7 +344,7 @@ fn split(bytes: &[u8]) -> Result<(&[u8], Signature, &[u8]), DecodeTxError> {
     Ok((payload, Signature::new(*signature), rest))
 }
 
-/// The payload with `hash` and `signature` added at its end: the form in which clients send.
+/// The payload with `hash` and `signature` added at the end, which is the form that clients send.
 pub fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
     let open = payload.strip_suffix('}').unwrap_or(payload);
     let mut text = String::with_capacity(payload.len().saturating_add(SEAL_BYTES));
@@ -353,8 +353,8 @@ pub fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
     text
 }
 
-/// A transaction of a block as it is shown: its text, and not what the text means. Reading one costs
-/// a fraction of [`Transaction::decode`].
+/// A transaction of a block as text that has not been parsed. Reading one costs a fraction of
+/// [`Transaction::decode`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SealedTx {
     payload: Box<str>,
@@ -363,19 +363,19 @@ pub struct SealedTx {
 }
 
 impl SealedTx {
-    /// Reads the form of [`Transaction::encode`] from the front of bytes that this node wrote to its
-    /// own database; answers the transaction and the rest.
+    /// Reads the form of [`Transaction::encode`] at the front of bytes that this node wrote to its
+    /// own database; returns the transaction and the rest.
     ///
     /// # Errors
-    /// [`DecodeTxError::Truncated`] if the bytes are cut off, [`DecodeTxError::NotText`] if the
-    /// payload is not UTF-8. Whether it is a payload is not looked at.
+    /// [`DecodeTxError::Truncated`] if the bytes are truncated, [`DecodeTxError::NotText`] if the
+    /// payload is not UTF-8. Does not check whether the text is a payload.
     pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), DecodeTxError> {
         let (payload, signature, rest) = split(bytes)?;
         let text = std::str::from_utf8(payload).map_err(DecodeTxError::NotText)?;
         Ok((Self { payload: text.into(), hash: Hash::digest(payload), signature }, rest))
     }
 
-    /// The transaction's name.
+    /// The hash, which identifies the transaction.
     #[must_use]
     pub const fn hash(&self) -> Hash {
         self.hash
@@ -387,7 +387,7 @@ impl SealedTx {
         seal(&self.payload, &self.hash, &self.signature)
     }
 
-    /// Bytes of [`SealedTx::to_json`].
+    /// The length of [`SealedTx::to_json`] in bytes.
     #[must_use]
     pub const fn signed_bytes(&self) -> usize {
         self.payload.len().saturating_add(SEAL_BYTES)
@@ -402,7 +402,7 @@ impl From<&Transaction> for SealedTx {
 
 /// A transaction that passed every check that needs no state: [`crate::check::verify`].
 ///
-/// Holding one is the proof, so pool and execution never look at a signature again.
+/// Its existence proves the checks, so the pool and execution never check a signature again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckedTx(Arc<Transaction>);
 
@@ -411,7 +411,7 @@ impl CheckedTx {
         Self(Arc::new(tx))
     }
 
-    /// Takes a transaction as checked without looking. Only for bytes that this node checked
+    /// Treats a transaction as checked without checking it. Only for bytes that this node checked
     /// before it wrote them to its own database, and for simulations that change nothing.
     #[must_use]
     pub fn trust(tx: Transaction) -> Self {

@@ -1,12 +1,13 @@
 //! A verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI of RFC 9381, with key validation
 //! (docs/protocol.md section 6.1).
 //!
-//! For each key and message there is one output. Only the owner of the secret half can compute it;
-//! with the proof that goes with it everybody can check it.
+//! For each key and message, there is exactly one output. Only the owner of the secret key can
+//! compute it; with its proof, everyone can check it.
 //!
-//! The secret scalar is the one that signs. A nonce of a signature is a hash of the key's prefix and
-//! the signed message, a nonce of a proof one of the same prefix and the 32 bytes of a point (RFC 9381
-//! section 5.4.2.2): they differ as long as the key signs no message of 32 bytes, and it signs none.
+//! The secret scalar is the one that signs. Signatures and proofs derive nonces from the same
+//! prefix of the key: a signature hashes the prefix and the signed message, and a proof hashes the
+//! prefix and the 32 bytes of a point (RFC 9381 section 5.4.2.2). The nonces differ as long as the
+//! key never signs a message of 32 bytes, and it never does.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,10 +22,10 @@ use zeroize::Zeroizing;
 use crate::text::{self, FixedText, ParseTextError, decode_lower_hex};
 use crate::{Keypair, PublicKey};
 
-/// Bytes of a proof.
+/// The length of a proof in bytes.
 pub const PROOF_BYTES: usize = 80;
 
-/// Bytes of an output.
+/// The length of an output in bytes.
 pub const OUTPUT_BYTES: usize = 64;
 
 /// The suite's number, which is hashed first.
@@ -39,8 +40,7 @@ const BACK: u8 = 0;
 /// A point, and the numbers `c` and `s` in little-endian.
 type Parts = ([u8; 32], [u8; 16], [u8; 32]);
 
-/// A proof as it was written; it need not be valid for anything. Its text is 160 lowercase hex
-/// characters.
+/// A proof as written; it need not be valid. Its text form is 160 lowercase hex characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Proof([u8; PROOF_BYTES]);
 
@@ -71,10 +71,10 @@ impl Proof {
     }
 }
 
-/// Proves what the output of `key` for `message` is (RFC 9381 section 5.1).
+/// Proves the output of `key` for `message` (RFC 9381 section 5.1).
 ///
 /// # Panics
-/// If none of 256 hashes is a point, which happens to one message in about 2^256.
+/// If none of 256 hashes is a point, which happens for one message in about 2^256.
 #[must_use]
 #[expect(
     clippy::arithmetic_side_effects,
@@ -98,11 +98,11 @@ pub fn prove(key: &Keypair, message: &[u8]) -> (Proof, [u8; OUTPUT_BYTES]) {
     (proof, output_of(&gamma))
 }
 
-/// The output of `key` for `message`, if `proof` proves it (RFC 9381 section 5.3). Takes about three
-/// times as long as a signature's check, and costs no more for proofs that are made to be refused.
+/// The output of `key` for `message`, if `proof` proves it (RFC 9381 section 5.3). Takes about
+/// three times as long as checking a signature, and no longer for proofs that are made to fail.
 ///
-/// There is one form of each point and number, so that nobody can make a second proof out of the bytes
-/// of one.
+/// Each point and number has only one form, so nobody can turn the bytes of a proof into a second
+/// proof.
 #[must_use]
 #[expect(
     clippy::arithmetic_side_effects,

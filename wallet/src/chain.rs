@@ -6,15 +6,14 @@
 //! alice.json.chain  {"v":1,"chainId":"…","genesisHash":"…"}, mode 0600
 //! ```
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use types::Hash;
 
-use crate::WalletError;
+pub use crate::chain_identity::{Chain, OtherChain};
+use crate::error::WalletError;
 use crate::file::write_new_file;
 
 /// What the name of the file beside the key ends with.
@@ -24,40 +23,6 @@ const VERSION: u64 = 1;
 const ID_BYTES_MAX: usize = 64;
 /// A larger file is none of ours and is not read into memory.
 const FILE_BYTES_MAX: u64 = 4096;
-
-/// A chain: the id that signatures are bound to, and the hash of the genesis file, which tells chains
-/// of the same id apart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Chain {
-    /// The chain's id.
-    pub chain_id: String,
-    /// Hash of its genesis file.
-    pub genesis_hash: Hash,
-}
-
-impl fmt::Display for Chain {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = types::text::shorten(&self.chain_id);
-        write!(formatter, "{id}, genesis {}", self.genesis_hash)
-    }
-}
-
-/// Expected one chain, got another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherChain {
-    /// The chain that the key signs for.
-    pub expected: Chain,
-    /// The chain that the node names.
-    pub got: Chain,
-}
-
-impl fmt::Display for OtherChain {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { expected, got } = self;
-        write!(formatter, "expected chain {expected}; the node is of chain {got}")
-    }
-}
 
 /// The file as it is written.
 #[derive(Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::chain::{Chain, OtherChain};
+use crate::chain_identity::{Chain, OtherChain};
 
 /// A fault of keys, words or wallet files. No message ever holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,8 @@ pub enum WalletError {
     },
     /// The node is of another chain than the one that the key was used on.
     #[error(
-        "nothing was signed: {other}. {path} remembers the first, where the key was used before"
+        "nothing was signed: {other}. {path} remembers the expected chain, on which the key was \
+         used before"
     )]
     OtherChain {
         /// The file that remembers.
@@ -68,7 +69,7 @@ pub enum WalletError {
         other: Box<OtherChain>,
     },
     /// The node is of another chain than the one that the user named.
-    #[error("nothing was signed: expected chain {named}; the node is of chain {got}")]
+    #[error("nothing was signed: expected chain {named}; the node is on chain {got}")]
     NotTheNamed {
         /// The chain that the user gave.
         named: String,

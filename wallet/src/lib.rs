@@ -15,12 +15,14 @@
 //!
 //! Entry points: [`Phrase`] (words and derivation), [`Wallet`], [`encrypted`] (the file format),
 //! [`KeyStore`] (a folder of wallet files), [`ChainMemory`] (which chain a key signs for), [`accounts`] (development accounts), [`sign`] (building
-//! and signing), [`Client`] (JSON-RPC).
+//! and signing), [`calls`] (what calls of agents cost), [`Client`] (JSON-RPC).
 //!
 //! Not here: prompts, printing, configuration (the command line has them); ledger rules (`types`, `state`).
 
 pub mod accounts;
+pub mod calls;
 pub mod chain;
+mod chain_identity;
 pub mod client;
 pub mod encrypted;
 mod error;

@@ -31,7 +31,7 @@ impl Archive for Kept {
         Ok(None)
     }
 
-    fn outline(&self, _: &Hash) -> Result<Option<bytes::Bytes>, LedgerFault> {
+    fn compact_block(&self, _: &Hash) -> Result<Option<bytes::Bytes>, LedgerFault> {
         Ok(None)
     }
 
@@ -85,7 +85,7 @@ fn a_validator_whose_log_of_what_it_signed_is_lost_waits_until_that_is_decided()
 fn the_only_validator_goes_on_with_its_kept_proposal_and_else_does_not_start() {
     assert_eq!(asked(11, None, &[1], &[11]).expect("may start"), None);
     for (signed, kept) in [(11, &[][..]), (12, &[11][..])] {
-        let refused = asked(signed, None, &[1], kept).expect_err("it would wait for ever");
+        let refused = asked(signed, None, &[1], kept).expect_err("it would wait forever");
         assert!(matches!(refused, StartError::Amnesia { tip: 10, .. }), "{refused}");
         assert!(refused.forbids_restart());
     }

@@ -1,35 +1,34 @@
 //! What the engine saw of validators that contradicted themselves.
 
-use std::sync::Arc;
-
 use malachitebft_app::types::MisbehaviorEvidence;
 use malachitebft_core_types::{SignedProposal, SignedVote};
 
-use super::App;
-use crate::Fault;
+use super::chain::Chain;
 use crate::engine::context::Ctx;
 use crate::ports::{Equivocation, SignedChoice, SignedKind};
+use crate::{Counters, Fault};
 use types::sign_bytes::VoteKind;
 
-impl App {
-    /// Logs, counts and keeps the contradicting messages of a height. Which of them are seen
-    /// depends on timing, so nothing is decided from it.
-    pub(super) async fn report(&self, evidence: &MisbehaviorEvidence<Ctx>) -> Result<(), Fault> {
-        let pairs = pairs(evidence);
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        for Equivocation { validator, height, round, kind, .. } in &pairs {
-            tracing::warn!(%validator, height, round, ?kind, "a validator contradicts itself");
-        }
-        self.counters.equivocations.inc_by(u64::try_from(pairs.len()).unwrap_or(u64::MAX));
-        let pairs = proofs(pairs);
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        let archive = Arc::clone(&self.ports.archive);
-        self.blocking(move || archive.keep_evidence(&pairs)).await
+/// Logs, counts and keeps the contradicting messages of a height. Which of them are seen
+/// depends on timing, so nothing is decided from it.
+pub(super) async fn report(
+    evidence: &MisbehaviorEvidence<Ctx>,
+    chain: &Chain,
+    counters: &Counters,
+) -> Result<(), Fault> {
+    let pairs = pairs(evidence);
+    if pairs.is_empty() {
+        return Ok(());
     }
+    for Equivocation { validator, height, round, kind, .. } in &pairs {
+        tracing::warn!(%validator, height, round, ?kind, "a validator contradicts itself");
+    }
+    counters.equivocations.inc_by(u64::try_from(pairs.len()).unwrap_or(u64::MAX));
+    let pairs = proofs(pairs);
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    chain.archive(move |archive| archive.keep_evidence(&pairs)).await
 }
 
 /// What the chain takes as EVIDENCE: the two messages are for different things. Few pairs of a validator
@@ -97,13 +96,13 @@ mod tests {
 
     use super::*;
     use crate::engine::context::{Height, Value};
-    use crate::engine::signing;
+    use crate::engine::scheme;
 
     fn hash(byte: u8) -> Hash {
         Hash::new([byte; 32])
     }
 
-    fn signature(byte: u8) -> signing::Signature {
+    fn signature(byte: u8) -> scheme::Signature {
         types::Signature::new([byte; 64]).into()
     }
 

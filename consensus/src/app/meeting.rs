@@ -15,8 +15,11 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use types::Address;
 
-use super::START_WAIT_MAX;
 use crate::{Validator, ValidatorSet};
+
+/// The longest that a validator of a larger set waits for a due block when it starts. Until its
+/// first height starts, the engine keeps messages of others back, so nothing could wake it.
+pub(super) const START_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// How long a validator waits for the rest when a quorum is connected.
 const REST_WAIT_MAX: Duration = Duration::from_secs(1);

@@ -1,31 +1,33 @@
 //! Our own proposals, and sending bodies to the others.
 //!
-//! In the first round of a height a body goes out as an outline, if the ledger has made one, and
+//! In the first round of a height a body goes out as a compact block, if the ledger has made one, and
 //! whole when somebody asks for it, once. In every later round, and when the engine asks for it
 //! again, it goes out whole at once: what went wrong before does not go wrong twice.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use malachitebft_app::types::LocallyProposedValue;
 use malachitebft_app::types::streaming::StreamMessage;
 use malachitebft_app_channel::NetworkMsg;
 use malachitebft_core_types::Round;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use types::{Hash, Signature};
 
-use super::{App, number, send};
+use super::chain::Chain;
+use super::messages::{number, send};
 use crate::engine::context::{Ctx, Height, Value};
+use crate::engine::signing::Signer;
 use crate::parts::{self, Form, Head, Part};
-use crate::{Fault, Proposed, Undecided};
+use crate::{Counters, Fault, Proposed, Undecided};
 use types::sign_bytes::BodyFields;
 
-/// Bodies that are kept because their outlines were sent: that of the open height, and that of the
+/// Bodies that are kept because their compact blocks were sent: that of the open height, and that of the
 /// height before, which others may still decide.
-const OUTLINED_MAX: usize = 2;
+const SENT_COMPACT_BLOCKS_MAX: usize = 2;
 
-/// A body of which an outline was sent.
-pub(super) struct Outlined {
+/// A body of which a compact block was sent.
+struct SentCompactBlock {
     /// Announces the whole body.
     head: Head,
     bytes: Bytes,
@@ -33,7 +35,27 @@ pub(super) struct Outlined {
     is_sent: bool,
 }
 
-impl App {
+/// Builds own blocks, and sends bodies.
+pub(super) struct Proposer {
+    signer: Option<Signer>,
+    /// Whether bodies are sent to others.
+    publishes: bool,
+    network: mpsc::Sender<NetworkMsg<Ctx>>,
+    /// The bodies of the last compact blocks that were sent, oldest first; others may need them whole.
+    sent_compact_blocks: VecDeque<SentCompactBlock>,
+    counters: Counters,
+}
+
+impl Proposer {
+    pub(super) const fn new(
+        signer: Option<Signer>,
+        publishes: bool,
+        network: mpsc::Sender<NetworkMsg<Ctx>>,
+        counters: Counters,
+    ) -> Self {
+        Self { signer, publishes, network, sent_compact_blocks: VecDeque::new(), counters }
+    }
+
     /// Builds a block, answers with its hash, and sends its body. A request for a height that is
     /// not open is dropped; the engine asks for none.
     pub(super) async fn on_get_value(
@@ -41,47 +63,57 @@ impl App {
         height: Height,
         round: Round,
         reply: oneshot::Sender<LocallyProposedValue<Ctx>>,
+        chain: &Chain,
     ) -> Result<(), Fault> {
-        if height.0 != self.open_height() {
-            tracing::error!(%height, open = self.open_height(), "asked for another height's block");
+        if height.0 != chain.open_height() {
+            tracing::error!(%height, open = chain.open_height(), "asked for another height's block");
             return Ok(());
         }
-        let ledger = Arc::clone(&self.ports.ledger);
         let (at, turn) = (height.0, number(round));
-        let block = self.blocking(move || ledger.propose(at, turn)).await?;
+        let block = chain.ledger(move |ledger| ledger.propose(at, turn)).await?;
         send(reply, LocallyProposedValue::new(height, round, Value::from(block.hash)));
         if let Some(signer) = &self.signer {
             let proposer = signer.address();
             let kept = Undecided { round: turn, proposer, seal: None, hash: block.hash };
-            match self.outline(turn, &block).await? {
-                Some(outline) => self.publish_outline(at, kept, &block.bytes, &outline).await,
+            match self.compact_block(turn, &block, chain).await? {
+                Some(compact_block) => {
+                    self.publish_compact_block(at, kept, &block.bytes, &compact_block).await;
+                }
                 None => self.publish(at, kept, &block.bytes).await,
             }
         }
         Ok(())
     }
 
-    /// The outline of an own block, where it is to be sent in the block's place.
-    async fn outline(&self, turn: u32, block: &Proposed) -> Result<Option<Bytes>, Fault> {
+    /// The compact block of an own block, where it is to be sent in the block's place.
+    async fn compact_block(
+        &self,
+        turn: u32,
+        block: &Proposed,
+        chain: &Chain,
+    ) -> Result<Option<Bytes>, Fault> {
         if turn > 0 || !self.publishes {
             return Ok(None);
         }
-        let (archive, hash) = (Arc::clone(&self.ports.archive), block.hash);
-        let outline = self.blocking(move || archive.outline(&hash)).await?;
-        Ok(outline.filter(|outline| is_shorter(outline, &block.bytes)))
+        let hash = block.hash;
+        let compact_block = chain.archive(move |archive| archive.compact_block(&hash)).await?;
+        Ok(compact_block.filter(|compact_block| is_shorter(compact_block, &block.bytes)))
     }
 
     /// Sends a kept body again, as its proposer announced it.
-    pub(super) async fn on_restream(&self, height: Height, value: Value) -> Result<(), Fault> {
-        let archive = Arc::clone(&self.ports.archive);
+    pub(super) async fn on_restream(
+        &self,
+        height: Height,
+        value: Value,
+        chain: &Chain,
+    ) -> Result<(), Fault> {
         let (at, hash) = (height.0, value.hash());
-        let kept = self.blocking(move || archive.undecided(at)).await?;
+        let kept = chain.archive(move |archive| archive.undecided(at)).await?;
         let Some(kept) = kept.into_iter().find(|block| block.hash == hash) else {
             tracing::warn!(%height, %hash, "asked to send a body that is not kept");
             return Ok(());
         };
-        let archive = Arc::clone(&self.ports.archive);
-        let Some(bytes) = self.blocking(move || archive.body(at, &hash)).await? else {
+        let Some(bytes) = chain.archive(move |archive| archive.body(at, &hash)).await? else {
             tracing::warn!(%height, %hash, "asked to send a body that is not kept");
             return Ok(());
         };
@@ -95,27 +127,33 @@ impl App {
         self.send_parts(&Head::new(&fields, Form::Whole, &seal), bytes).await;
     }
 
-    /// Sends the outline of an own body, and keeps the body for those who need it whole.
-    async fn publish_outline(
+    /// Sends the compact block of an own body, and keeps the body for those who need it whole.
+    async fn publish_compact_block(
         &mut self,
         height: u64,
         block: Undecided,
         bytes: &Bytes,
-        outline: &Bytes,
+        compact_block: &Bytes,
     ) {
         let Some((fields, seal)) = self.sealed(height, block, bytes) else { return };
-        let Ok(length) = u32::try_from(outline.len()) else { return };
-        self.send_parts(&Head::new(&fields, Form::Outline(length), &seal), outline).await;
-        while self.outlined.len() >= OUTLINED_MAX {
-            self.outlined.pop_front();
+        let Ok(length) = u32::try_from(compact_block.len()) else { return };
+        self.send_parts(&Head::new(&fields, Form::CompactBlock(length), &seal), compact_block)
+            .await;
+        while self.sent_compact_blocks.len() >= SENT_COMPACT_BLOCKS_MAX {
+            self.sent_compact_blocks.pop_front();
         }
         let head = Head::new(&fields, Form::Whole, &seal);
-        self.outlined.push_back(Outlined { head, bytes: bytes.clone(), is_sent: false });
+        self.sent_compact_blocks.push_back(SentCompactBlock {
+            head,
+            bytes: bytes.clone(),
+            is_sent: false,
+        });
     }
 
-    /// Sends a body whole of which we sent an outline, unless that was done.
+    /// Sends a body whole of which we sent a compact block, unless that was done.
     pub(super) async fn on_want(&mut self, digest: &Hash) {
-        let asked = self.outlined.iter_mut().find(|it| it.head.fields().digest == *digest);
+        let asked =
+            self.sent_compact_blocks.iter_mut().find(|it| it.head.fields().digest == *digest);
         let Some(asked) = asked.filter(|it| !it.is_sent) else { return };
         asked.is_sent = true;
         let (head, bytes) = (asked.head.clone(), asked.bytes.clone());
@@ -123,7 +161,7 @@ impl App {
         self.send_parts(&head, &bytes).await;
     }
 
-    /// Asks for a body whose outline was not enough.
+    /// Asks for a body whose compact block was not enough.
     pub(super) async fn want(&self, digest: &Hash) {
         if self.publishes {
             self.send_message(parts::want(digest)).await;
@@ -174,7 +212,7 @@ impl App {
     }
 }
 
-/// Whether an outline saves enough to risk that somebody asks for the body.
-fn is_shorter(outline: &Bytes, body: &Bytes) -> bool {
-    outline.len() < body.len() / 4 * 3
+/// Whether a compact block saves enough to risk that somebody asks for the body.
+fn is_shorter(compact_block: &Bytes, body: &Bytes) -> bool {
+    compact_block.len() < body.len() / 4 * 3
 }

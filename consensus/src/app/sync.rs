@@ -1,31 +1,37 @@
 //! Decided blocks: given to nodes that are behind, and taken when this node is.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use malachitebft_app::consensus::{VoteExtensionError, VoteExtensionVerdicts};
 use malachitebft_app::engine::host::SyncedValueOutcome;
 use malachitebft_app::types::ProposedValue;
 use malachitebft_app::types::sync::RawDecidedValue;
-use malachitebft_core_types::{CommitCertificate, CommitSignature, Round, Validity};
+use malachitebft_core_types::{Round, Validity};
 
-use super::{App, number};
+use super::certificates::to_engine;
+use super::chain::Chain;
+use super::messages::number;
 use crate::engine::codec::extended;
 use crate::engine::context::{Address, Ctx, Height, Value};
 use crate::engine::settings;
 use crate::{Candidate, Certificate, Encoded, Fault, LedgerFault, Origin, Verdict};
 
-impl App {
+/// Blocks that nodes give each other when one is behind.
+pub(super) struct BlockSync {
+    pub(super) block_bytes_max: usize,
+}
+
+impl BlockSync {
     /// Reads blocks for a peer, up to the first that is not there or does not fit.
     pub(super) async fn on_get_decided(
         &self,
         range: RangeInclusive<Height>,
+        chain: &Chain,
     ) -> Result<Vec<RawDecidedValue<Ctx>>, Fault> {
-        let ledger = Arc::clone(&self.ports.ledger);
         let bytes_max = settings::response_bytes_max(self.block_bytes_max);
-        let (first, last) = (range.start().0, range.end().0.min(self.tip.height));
-        self.blocking(move || {
+        let (first, last) = (range.start().0, range.end().0.min(chain.tip().height));
+        let read = chain.ledger(move |ledger| {
             let mut values = Vec::new();
             let mut bytes = 0_usize;
             for height in first..=last {
@@ -40,8 +46,8 @@ impl App {
                 values.push(RawDecidedValue::new(block.bytes, certificate));
             }
             Ok(values)
-        })
-        .await
+        });
+        read.await
     }
 
     /// Executes a block that others decided; the engine has verified its certificate.
@@ -49,11 +55,11 @@ impl App {
         &self,
         height: Height,
         round: Round,
-        proposer: Address,
-        bytes: Bytes,
+        (proposer, bytes): (Address, Bytes),
+        chain: &Chain,
     ) -> Result<SyncedValueOutcome<Ctx>, Fault> {
-        if height.0 != self.open_height() {
-            tracing::debug!(%height, open = self.open_height(), "a synced block is not the next");
+        if height.0 != chain.open_height() {
+            tracing::debug!(%height, open = chain.open_height(), "a synced block is not the next");
             return Ok(SyncedValueOutcome::LocalTransientError);
         }
         if bytes.len() > self.block_bytes_max {
@@ -67,11 +73,10 @@ impl App {
             content: Encoded::Whole(bytes),
             origin: Origin::Synced,
         };
-        let ledger = Arc::clone(&self.ports.ledger);
         // The engine would hold an invalid verdict against the hash for as long as it runs, but the
         // hash does not commit to all bytes: a bad peer can send others than those that were
         // decided. So bytes that do not execute are that peer's fault, and others are asked.
-        let hash = match self.blocking(move || ledger.validate(candidate)).await? {
+        let hash = match chain.ledger(move |ledger| ledger.validate(candidate)).await? {
             Verdict::Valid(hash) => hash,
             Verdict::Invalid { hash, reason } => {
                 // If all peers send these bytes, this node's rules differ from the quorum's.
@@ -107,17 +112,4 @@ pub(super) fn refuse_extensions(extensions: Vec<(Address, Vec<u8>)>) -> VoteExte
         .into_iter()
         .map(|(address, _)| (address, Err(VoteExtensionError::InvalidVoteExtension)))
         .collect()
-}
-
-fn to_engine(certificate: &Certificate) -> CommitCertificate<Ctx> {
-    let Certificate { height, round, block_hash, signatures } = certificate;
-    CommitCertificate {
-        height: Height(*height),
-        round: Round::new(*round),
-        value_id: Value::from(*block_hash),
-        commit_signatures: signatures
-            .iter()
-            .map(|entry| CommitSignature::new(entry.address.into(), entry.signature.into()))
-            .collect(),
-    }
 }

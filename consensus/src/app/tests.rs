@@ -1,5 +1,6 @@
 //! What the loop answers about bodies that liars send.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
@@ -14,8 +15,8 @@ use super::*;
 use crate::engine::settings;
 use crate::parts::{self, Form, Head, Part};
 use crate::{
-    Archive, Candidate, Clock, Decided, Encoded, Equivocation, Ledger, Pace, Proposed, Timeouts,
-    Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Clock, Decided, Encoded, Equivocation, Ledger, LedgerFault, Pace, Proposed,
+    Timeouts, Undecided, ValidatorSet, Verdict,
 };
 
 const CHAIN: &str = "chain";
@@ -27,7 +28,7 @@ const TIP: u64 = 10;
 /// The hash of the block that the good bytes are of, and all others claim to be.
 const BLOCK: Hash = Hash::new([7; 32]);
 const GOOD: &[u8] = b"good";
-/// What is not even an outline.
+/// What is not even a compact block.
 const SPOILT: &[u8] = b"spoilt";
 
 /// A ledger that knows one good body, and counts how often it was asked.
@@ -45,12 +46,12 @@ impl Ledger for Judge {
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        let is_outline = matches!(candidate.content, Encoded::Outline { .. });
-        let (Encoded::Whole(bytes) | Encoded::Outline { bytes, .. }) = candidate.content;
+        let is_compact_block = matches!(candidate.content, Encoded::CompactBlock { .. });
+        let (Encoded::Whole(bytes) | Encoded::CompactBlock { bytes, .. }) = candidate.content;
         Ok(match &*bytes {
             bytes if bytes.chunks(GOOD.len()).all(|chunk| chunk == GOOD) => Verdict::Valid(BLOCK),
-            SPOILT => Verdict::Undecodable { reason: "no outline".to_owned() },
-            _ if is_outline => Verdict::Incomplete { missing: 1 },
+            SPOILT => Verdict::Undecodable { reason: "no compact block".to_owned() },
+            _ if is_compact_block => Verdict::Incomplete { missing: 1 },
             _ => Verdict::Invalid { hash: BLOCK, reason: "a bad signature".to_owned() },
         })
     }
@@ -65,7 +66,7 @@ impl Ledger for Judge {
 }
 
 impl Archive for Judge {
-    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+    fn compact_block(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
         Ok(None)
     }
 
@@ -163,30 +164,31 @@ async fn send_body(app: &mut App, publisher: u8, bytes: &[u8]) -> Option<Validit
     send(app, publisher, bytes, None).await
 }
 
-/// Sends an outline of a body.
-async fn send_outline(
+/// Sends a compact block of a body.
+async fn send_compact_block(
     app: &mut App,
     publisher: u8,
     bytes: &[u8],
-    outline: &[u8],
+    compact_block: &[u8],
 ) -> Option<Validity> {
-    send(app, publisher, bytes, Some(outline)).await
+    send(app, publisher, bytes, Some(compact_block)).await
 }
 
 async fn send(
     app: &mut App,
     publisher: u8,
     bytes: &[u8],
-    outline: Option<&[u8]>,
+    compact_block: Option<&[u8]>,
 ) -> Option<Validity> {
     let turn = tip().validators.proposer(TIP + 1, 0).address;
     let key = keys().into_iter().find(|key| key.address() == turn).expect("a validator");
     let fields = parts::describe(TIP + 1, 0, turn, BLOCK, bytes).expect("a small body");
-    let form = outline.map_or(Form::Whole, |it| Form::Outline(it.len().try_into().expect("short")));
+    let form = compact_block
+        .map_or(Form::Whole, |it| Form::CompactBlock(it.len().try_into().expect("short")));
     let head = Head::new(&fields, form, &key.sign(&domain(CHAIN).body(&fields)));
     let stream = parts::body_stream(&fields.digest, form, 0);
     let mut told = None;
-    let bytes = Bytes::copy_from_slice(outline.unwrap_or(bytes));
+    let bytes = Bytes::copy_from_slice(compact_block.unwrap_or(bytes));
     for message in parts::cut(&stream, head, &bytes) {
         told = app.on_part(peer(publisher), message).await.expect("no fault");
     }
@@ -226,27 +228,27 @@ async fn a_liar_causes_little_work_and_every_round_is_a_new_chance() {
 }
 
 #[tokio::test]
-async fn a_body_whose_outline_is_not_enough_is_asked_for_once_and_judged_when_it_comes() {
+async fn a_body_whose_compact_block_is_not_enough_is_asked_for_once_and_judged_when_it_comes() {
     let (mut app, judge, mut network) = app_with_network();
     for publisher in 1..4 {
-        assert_eq!(send_outline(&mut app, publisher, GOOD, b"?").await, None);
+        assert_eq!(send_compact_block(&mut app, publisher, GOOD, b"?").await, None);
     }
     assert_eq!(sent(&mut network), [Part::Want(*Hash::digest(GOOD).as_bytes())]);
     assert_eq!(judge.0.load(Ordering::SeqCst), 1);
     assert_eq!(send_body(&mut app, 1, GOOD).await, Some(Validity::Valid));
     // The next round is a new chance, but a valid block needs none.
     start_round(&mut app, 1).await;
-    assert_eq!(send_outline(&mut app, 1, GOOD, b"?").await, Some(Validity::Valid));
+    assert_eq!(send_compact_block(&mut app, 1, GOOD, b"?").await, Some(Validity::Valid));
     assert_eq!((sent(&mut network), judge.0.load(Ordering::SeqCst)), (Vec::new(), 2));
 }
 
 #[tokio::test]
-async fn an_outline_that_somebody_spoilt_says_nothing_about_the_block() {
+async fn a_compact_block_that_somebody_spoilt_says_nothing_about_the_block() {
     let (mut app, judge, mut network) = app_with_network();
     // Anybody can put other bytes behind a head that the proposer has sealed.
     let long_good = [GOOD; 9].concat();
     for publisher in 1..9 {
-        assert_eq!(send_outline(&mut app, publisher, &long_good, SPOILT).await, None);
+        assert_eq!(send_compact_block(&mut app, publisher, &long_good, SPOILT).await, None);
     }
     assert_eq!(sent(&mut network), [Part::Want(*Hash::digest(&long_good).as_bytes())]);
     assert_eq!(judge.0.load(Ordering::SeqCst), 1);
@@ -254,19 +256,19 @@ async fn an_outline_that_somebody_spoilt_says_nothing_about_the_block() {
 }
 
 #[tokio::test]
-async fn outlines_of_a_liar_cause_little_work_and_do_not_use_up_the_room_of_whole_bodies() {
+async fn compact_blocks_of_a_liar_cause_little_work_and_do_not_use_up_the_room_of_whole_bodies() {
     let (mut app, judge, mut network) = app_with_network();
     for (publisher, garbage) in (1..9).flat_map(|by| (0..9).map(move |garbage| (by, garbage))) {
-        send_outline(&mut app, publisher, &[garbage; 9], b"?").await;
+        send_compact_block(&mut app, publisher, &[garbage; 9], b"?").await;
     }
     assert_eq!((sent(&mut network).len(), judge.0.load(Ordering::SeqCst)), (4, 4));
     assert_eq!(send_body(&mut app, 9, GOOD).await, Some(Validity::Valid));
 }
 
 #[tokio::test]
-async fn an_outline_that_is_enough_is_as_good_as_the_body() {
+async fn a_compact_block_that_is_enough_is_as_good_as_the_body() {
     let (mut app, _, mut network) = app_with_network();
-    assert_eq!(send_outline(&mut app, 1, GOOD, GOOD).await, Some(Validity::Valid));
+    assert_eq!(send_compact_block(&mut app, 1, GOOD, GOOD).await, Some(Validity::Valid));
     assert!(sent(&mut network).is_empty());
 }
 
@@ -274,7 +276,8 @@ async fn an_outline_that_is_enough_is_as_good_as_the_body() {
 async fn synced_bytes_that_do_not_execute_are_the_fault_of_their_sender() {
     let (app, _) = app();
     let proposer = keys()[0].address().into();
-    let sync = |bytes| app.on_synced(Height(TIP + 1), Round::new(0), proposer, bytes);
+    let sync =
+        |bytes| app.sync.on_synced(Height(TIP + 1), Round::new(0), (proposer, bytes), &app.chain);
     let garbage = sync(Bytes::from_static(b"garbage")).await.expect("no fault");
     assert!(matches!(garbage, SyncedValueOutcome::PeerFault));
     let good = sync(Bytes::from_static(GOOD)).await.expect("no fault");

@@ -8,8 +8,6 @@ use crate::parts::Form;
 use crate::parts::assembler::Body;
 use crate::{Origin, Seen};
 
-use super::App;
-
 /// Heads of one round of which the arrival is kept. An honest proposer seals one; what a dishonest one
 /// seals beyond these counts as late.
 const HEADS_PER_ROUND_MAX: usize = 4;
@@ -87,7 +85,7 @@ impl Arrivals {
     }
 
     /// When the head of a body came, for the ledger.
-    fn when(&self, head: &BodyFields) -> Moment {
+    pub(super) fn when(&self, head: &BodyFields) -> Moment {
         let BodyFields { height, round, value: block, .. } = *head;
         let found =
             self.heads.iter().find(|it| (it.height, it.round, it.block) == (height, round, block));
@@ -106,7 +104,7 @@ impl Arrivals {
 pub(super) struct UntimelyBodies(Vec<Body>);
 
 impl UntimelyBodies {
-    /// Keeps a body, the last of its proposer; answers whether its block was not kept before. An outline
+    /// Keeps a body, the last of its proposer; answers whether its block was not kept before. A compact block
     /// takes no whole body's place: anybody can send one.
     pub(super) fn keep(&mut self, body: Body) -> bool {
         let place = |body: &Body| {
@@ -127,38 +125,13 @@ impl UntimelyBodies {
     }
 
     /// Takes the first that a quorum has voted for.
-    fn take_agreed(&mut self, agreed: impl Fn(&Hash) -> bool) -> Option<Body> {
+    pub(super) fn take_agreed(&mut self, agreed: impl Fn(&Hash) -> bool) -> Option<Body> {
         let at = self.0.iter().position(|body| agreed(&body.head.fields().value))?;
         Some(self.0.remove(at))
     }
 
     pub(super) fn clear(&mut self) {
         self.0.clear();
-    }
-}
-
-impl App {
-    /// How the time of a block is judged.
-    ///
-    /// A node that does not vote asks no clock: it only has to have the block when others decide it. One
-    /// that follows until it may vote does, since it keeps what it finds.
-    pub(super) fn moment(&self, head: &BodyFields) -> Moment {
-        if !self.verifier.is_v7(head.height) {
-            let now_ms = self.ports.clock.now_ms();
-            return Moment::Now(Origin::Live(Seen { came_ms: now_ms, open_ms: now_ms }));
-        }
-        let votes = self.follows.is_some() || self.own_turn_address().is_some();
-        let is_settled = self.bodies.is_valid(&head.value) || self.quorums.agreed_on(&head.value);
-        if !votes || is_settled {
-            return Moment::Now(Origin::Settled);
-        }
-        self.bodies.arrivals.when(head)
-    }
-
-    /// A body that came at the wrong time and that a quorum has voted for since.
-    pub(super) fn take_agreed(&mut self) -> Option<Body> {
-        let Self { quorums, bodies, .. } = self;
-        bodies.untimely.take_agreed(|block| quorums.agreed_on(block))
     }
 }
 

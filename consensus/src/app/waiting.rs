@@ -10,7 +10,7 @@
 //!   and values for the next height until that starts, so none is lost.
 //! * After a start, the only validator waits for the pace unless it has a proposal from before
 //!   the restart, which it then finishes; a validator among others waits until they are connected
-//!   ([`meeting`]), and no longer than [`START_WAIT_MAX`](super::START_WAIT_MAX) for more than the
+//!   ([`super::meeting`]), and no longer than [`START_WAIT_MAX`] for more than the
 //!   earliest moment.
 //!
 //! Votes are seen through the engine's event channel, which may drop events under load. Then the
@@ -21,16 +21,21 @@ use std::sync::Arc;
 
 use malachitebft_app::engine::host::{HeightParams, Next};
 use malachitebft_app::events::RxEvent;
-use malachitebft_app::types::{MisbehaviorEvidence, SignedConsensusMsg};
-use malachitebft_core_types::CommitCertificate;
+use malachitebft_app::types::SignedConsensusMsg;
+use malachitebft_app_channel::NetworkRequest;
 use malachitebft_engine::util::events::Event;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{App, Follows, START_WAIT_MAX, meeting, send};
-use crate::Fault;
-use crate::engine::context::{Ctx, Height};
+use super::chain::Chain;
+use super::meeting::{START_WAIT_MAX, meet};
+use super::messages::send;
+use crate::engine::context::{Ctx, Height, Validators};
+use crate::engine::signing::{Signer, Verifier};
+use crate::engine::timeouts::HeightTimeouts;
+use crate::presence::Presence;
+use crate::{Fault, Pace, ValidatorSet};
 
 /// How many heights late a vote may be that shows that its validator is there.
 const LATE_MAX: u64 = 8;
@@ -44,28 +49,11 @@ pub(super) enum Reply {
 }
 
 /// A question that is kept until a block is due.
-pub(super) struct Waiting {
+struct Waiting {
     reply: Reply,
     due: AbortOnDropHandle<()>,
     /// Whether only the earliest moment is waited for.
     is_woken: bool,
-}
-
-/// Resolves when the wait is over; never without one.
-pub(super) async fn due(waiting: Option<&mut Waiting>) -> Result<(), Fault> {
-    match waiting {
-        Some(waiting) => (&mut waiting.due).await.map_err(|panic| Fault::Panic(panic.to_string())),
-        None => pending().await,
-    }
-}
-
-/// Ends when the node allows a validator to sign that follows. Never if there is none, or if it was
-/// allowed before.
-pub(super) async fn allowed(follows: Option<&Follows>) {
-    match follows {
-        Some(Follows { may_sign, .. }) if !may_sign.is_cancelled() => may_sign.cancelled().await,
-        Some(_) | None => pending().await,
-    }
 }
 
 /// The engine's next event; never if nobody listens.
@@ -76,41 +64,59 @@ pub(super) async fn next_event(events: Option<&mut RxEvent<Ctx>>) -> Result<Even
     }
 }
 
-impl App {
-    pub(super) async fn on_ready(
-        &mut self,
-        reply: oneshot::Sender<(Height, HeightParams<Ctx>)>,
-    ) -> Result<(), Fault> {
-        let height = self.open_height();
-        let archive = Arc::clone(&self.ports.archive);
-        let kept = self.blocking(move || archive.undecided(height)).await?;
-        let unfinished = !kept.is_empty();
-        self.wait(Reply::Ready(reply), unfinished);
-        Ok(())
+/// Starts heights when they are due.
+pub(super) struct HeightStarts {
+    pace: Arc<dyn Pace>,
+    signer: Option<Signer>,
+    verifier: Verifier,
+    timeouts: HeightTimeouts,
+    presence: Presence,
+    /// For looking at the engine's peers; none if there are no others.
+    peers: Option<mpsc::Sender<NetworkRequest>>,
+    waiting: Option<Waiting>,
+}
+
+/// What heights are started with.
+pub(super) struct Needs {
+    pub(super) pace: Arc<dyn Pace>,
+    pub(super) signer: Option<Signer>,
+    pub(super) verifier: Verifier,
+    pub(super) timeouts: HeightTimeouts,
+    pub(super) presence: Presence,
+    pub(super) peers: Option<mpsc::Sender<NetworkRequest>>,
+}
+
+impl HeightStarts {
+    pub(super) fn new(needs: Needs) -> Self {
+        let Needs { pace, signer, verifier, timeouts, presence, peers } = needs;
+        Self { pace, signer, verifier, timeouts, presence, peers, waiting: None }
     }
 
-    pub(super) async fn on_finalized(
-        &mut self,
-        certificate: CommitCertificate<Ctx>,
-        evidence: &MisbehaviorEvidence<Ctx>,
-        reply: oneshot::Sender<Next<Ctx>>,
-    ) -> Result<(), Fault> {
-        self.report(evidence).await?;
-        self.commit(certificate).await?;
-        self.wait(Reply::Next(reply), false);
-        Ok(())
+    /// Resolves when the wait is over; never without one.
+    pub(super) async fn due(&mut self) -> Result<(), Fault> {
+        match &mut self.waiting {
+            Some(waiting) => {
+                (&mut waiting.due).await.map_err(|panic| Fault::Panic(panic.to_string()))
+            }
+            None => pending().await,
+        }
+    }
+
+    /// This set has decided a height in this round.
+    pub(super) fn decided(&self, set: &ValidatorSet, height: u64, round: u32) {
+        self.presence.decided(set, height, round);
     }
 
     /// Keeps the answer until the open height is due; `at_once` if it is already.
-    fn wait(&mut self, reply: Reply, at_once: bool) {
-        let height = self.open_height();
-        let votes = self.own_turn_address();
-        let pace = Arc::clone(&self.ports.pace);
+    pub(super) fn wait(&mut self, reply: Reply, at_once: bool, chain: &Chain) {
+        let height = chain.open_height();
+        let votes = chain.own_turn_address();
+        let pace = Arc::clone(&self.pace);
         let after_start = matches!(reply, Reply::Ready(_));
-        let is_only = votes.is_some_and(|own| self.tip.validators.is_only(&own));
-        let others = votes.filter(|_| after_start && !is_only && self.publishes);
-        let meets =
-            others.map(|own| meeting::meet(self.peers.clone(), self.tip.validators.clone(), own));
+        let set = &chain.tip().validators;
+        let is_only = votes.is_some_and(|own| set.is_only(&own));
+        let others = votes.filter(|_| after_start && !is_only).zip(self.peers.clone());
+        let meets = others.map(|(own, peers)| meet(peers, set.clone(), own));
         let due = tokio::spawn(async move {
             let meets = async {
                 if let Some(meets) = meets {
@@ -134,9 +140,9 @@ impl App {
     }
 
     /// Starts the open height as soon as it may be: another validator finds a block due.
-    pub(super) fn wake(&mut self) {
-        let height = self.open_height();
-        let is_follower = self.own_turn_address().is_none();
+    pub(super) fn wake(&mut self, chain: &Chain) {
+        let height = chain.open_height();
+        let is_follower = chain.own_turn_address().is_none();
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| !waiting.is_woken) else {
             return;
         };
@@ -144,19 +150,25 @@ impl App {
             // Its wait is over already.
             return;
         }
-        let pace = Arc::clone(&self.ports.pace);
+        let pace = Arc::clone(&self.pace);
         let due = tokio::spawn(async move { pace.earliest(height).await });
         waiting.due = AbortOnDropHandle::new(due);
         waiting.is_woken = true;
     }
 
-    /// Starts the open height, if the engine waits for that.
-    pub(super) fn start_height(&mut self) {
-        let Some(Waiting { reply, .. }) = self.waiting.take() else { return };
-        let (height, params) = self.height_params();
-        self.quorums.open(height.0, &self.tip.validators);
+    /// The question that waits, if there is one; it is to be answered.
+    pub(super) fn take(&mut self) -> Option<Reply> {
+        self.waiting.take().map(|waiting| waiting.reply)
+    }
+
+    /// Has the engine start the open height.
+    pub(super) fn start(&self, reply: Reply, chain: &Chain) {
+        let set = &chain.tip().validators;
+        let timeouts = self.timeouts.without(self.presence.lost_rounds(set, chain.open_height()));
+        let params = HeightParams::new(Validators::from(set), timeouts, None);
+        let height = Height(chain.open_height());
         if let Some(signer) = &self.signer {
-            signer.set_alone(self.tip.validators.is_only(&signer.address()));
+            signer.set_alone(set.is_only(&signer.address()));
         }
         match reply {
             Reply::Ready(reply) => send(reply, (height, params)),
@@ -166,10 +178,10 @@ impl App {
 
     /// Wakes this validator if the event is another's vote for the open height. A vote of one that
     /// missed its turn shows that it is there, also if it comes too late for the engine.
-    pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>) {
+    pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>, chain: &Chain) {
         let Ok(Event::Received(SignedConsensusMsg::Vote(vote))) = event else { return };
-        let (fields, open) = (vote.message.fields(), self.open_height());
-        let Some(voter) = self.tip.validators.by_address(&fields.validator) else { return };
+        let (fields, open) = (vote.message.fields(), chain.open_height());
+        let Some(voter) = chain.tip().validators.by_address(&fields.validator) else { return };
         let wakes = self.waiting.is_some() && fields.height == open;
         let is_late = (open.saturating_sub(LATE_MAX)..open).contains(&fields.height);
         let returns = is_late && self.presence.has_missed(&voter.address);
@@ -182,7 +194,7 @@ impl App {
         }
         if wakes {
             tracing::debug!(height = fields.height, voter = %fields.validator, "others vote");
-            self.wake();
+            self.wake(chain);
         }
     }
 }

@@ -17,7 +17,7 @@ use malachitebft_core_types::{
 use malachitebft_sync::ValueResponse;
 
 use super::context::{Ctx, Height};
-use super::signing::Signature;
+use super::scheme::Signature;
 use crate::parts::Part;
 
 type LivenessMsg = malachitebft_app::consensus::LivenessMsg<Ctx>;

@@ -5,14 +5,15 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use malachitebft_core_types as engine;
 use malachitebft_core_types::{NilOrVal, Round, SignedExtension, VoteType};
 use types::Hash;
 
-use super::patience::Patience;
-use super::signing::{PublicKey, Scheme};
+use super::scheme::{PublicKey, Scheme};
+use super::timeouts::HeightTimeouts;
 use crate::parts::Part;
 use crate::{ValidatorSet, validators};
 use types::sign_bytes::{ProposalFields, VoteFields, VoteKind};
@@ -273,6 +274,23 @@ impl engine::Proposal<Ctx> for Proposal {
     }
 }
 
+impl engine::ProposalPart<Ctx> for Part {
+    fn is_first(&self) -> bool {
+        Self::is_first(self)
+    }
+
+    /// Unknown from one part alone; the head says how many follow.
+    fn is_last(&self) -> bool {
+        false
+    }
+}
+
+impl engine::Timeouts<Ctx> for HeightTimeouts {
+    fn duration_for(&self, timeout: engine::Timeout) -> Duration {
+        Self::duration_for(self, timeout)
+    }
+}
+
 impl engine::Validator<Ctx> for Validator {
     fn address(&self) -> &Address {
         &self.address
@@ -335,7 +353,7 @@ impl engine::Context for Ctx {
     type Proposal = Proposal;
     type Validator = Validator;
     type ValidatorSet = Validators;
-    type Timeouts = Patience;
+    type Timeouts = HeightTimeouts;
     type Value = Value;
     type Vote = Vote;
     type Extension = Vec<u8>;

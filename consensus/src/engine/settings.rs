@@ -14,7 +14,7 @@ use malachitebft_core_types::LinearTimeouts;
 use types::Hash;
 use types::sign_bytes::Domain;
 
-use super::patience::Patience;
+use super::timeouts::HeightTimeouts;
 use crate::{Config, Network, StartError, Timeouts};
 
 /// Room for what surrounds a block in a message.
@@ -40,7 +40,7 @@ const MESH_OUTBOUND_MIN: usize = 2;
 /// Blocks asked for in one sync request; the answer is also bounded in bytes.
 const SYNC_BATCH: usize = 20;
 
-/// The engine's protocol, with the version of what its messages hold. 2: proposals may be outlines.
+/// The engine's protocol, with the version of what its messages hold. 2: proposals may be compact blocks.
 const CONSENSUS: &str = "consensus/2";
 
 /// The engine's configuration.
@@ -139,9 +139,9 @@ fn gossip() -> PubSubProtocol {
 }
 
 /// The engine's timeouts.
-pub(crate) fn timeouts(timeouts: &Timeouts) -> Patience {
+pub(crate) fn timeouts(timeouts: &Timeouts) -> HeightTimeouts {
     let Timeouts { propose, prevote, precommit, step } = *timeouts;
-    Patience::new(LinearTimeouts {
+    HeightTimeouts::new(LinearTimeouts {
         propose,
         propose_delta: step,
         prevote,
@@ -157,6 +157,14 @@ pub(crate) fn timeouts(timeouts: &Timeouts) -> Patience {
 pub(crate) fn named(network: &Network) -> Result<Vec<Multiaddr>, StartError> {
     let Network::Peers { peers, .. } = network else { return Ok(Vec::new()) };
     peers.iter().map(|peer| multiaddr(peer)).collect()
+}
+
+/// Checks that an address of [`Network::Peers`] can be read.
+///
+/// # Errors
+/// [`StartError::Multiaddr`].
+pub fn check_address(text: &str) -> Result<(), StartError> {
+    multiaddr(text).map(drop)
 }
 
 /// Reads a multiaddress.

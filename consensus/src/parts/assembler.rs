@@ -94,7 +94,7 @@ impl Assembler {
         match (part, message.sequence) {
             (Part::Head(head), 0) => {
                 let size = usize::try_from(head.size).unwrap_or(usize::MAX);
-                // An outline that is longer than what it stands for serves nobody.
+                // A compact block that is longer than what it stands for serves nobody.
                 let fits = size <= self.limits.body_bytes_max && head.length() <= size;
                 if !fits || !admit(&head) {
                     self.streams.remove(&key);
@@ -173,7 +173,7 @@ impl Assembler {
         let right = head.length() == bytes.len()
             && match head.form() {
                 Form::Whole => Hash::digest(&bytes).as_bytes() == &head.digest,
-                Form::Outline(_) => true,
+                Form::CompactBlock(_) => true,
             };
         right.then(|| Body { head, bytes: bytes.into() })
     }

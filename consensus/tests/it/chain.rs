@@ -68,7 +68,7 @@ pub(crate) struct Disk {
     broken_from: AtomicU64,
     /// Whether it proposes blocks that no honest ledger takes.
     lies: AtomicBool,
-    /// Whether it does not know what outlines only name.
+    /// Whether it does not know what compact blocks only name.
     lacks: AtomicBool,
     /// How many milliseconds its clock is ahead.
     ahead_ms: AtomicI64,
@@ -119,7 +119,7 @@ impl Disk {
         self.lies.store(true, Ordering::SeqCst);
     }
 
-    /// From now on it cannot make blocks of their outlines.
+    /// From now on it cannot make blocks of their compact blocks.
     pub(crate) fn lack(&self) {
         self.lacks.store(true, Ordering::SeqCst);
     }
@@ -129,9 +129,9 @@ impl Disk {
         self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
     }
 
-    /// The block of an outline: its filling is known.
-    fn fill(&self, outline: &[u8], size: usize, digest: Hash) -> Option<Bytes> {
-        let block = borsh::from_slice::<TestBlock>(outline).ok()?;
+    /// The block of a compact block: its filling is known.
+    fn fill(&self, compact_block: &[u8], size: usize, digest: Hash) -> Option<Bytes> {
+        let block = borsh::from_slice::<TestBlock>(compact_block).ok()?;
         let bytes = borsh::to_vec(&TestBlock { filling: vec![7; self.filling], ..block }).ok()?;
         assert_eq!((bytes.len(), Hash::digest(&bytes)), (size, digest));
         (!self.lacks.load(Ordering::SeqCst)).then(|| bytes.into())
@@ -231,7 +231,7 @@ impl Ledger for Disk {
         let Candidate { height, round, proposer, seal, content: encoded, origin } = candidate;
         let bytes = match encoded {
             Encoded::Whole(bytes) => bytes,
-            Encoded::Outline { bytes, size, digest } => {
+            Encoded::CompactBlock { bytes, size, digest } => {
                 let Some(whole) = self.fill(&bytes, size, digest) else {
                     return Ok(Verdict::Incomplete { missing: 1 });
                 };
@@ -298,7 +298,7 @@ impl Clock for Disk {
 
 impl Archive for Disk {
     /// It only names its filling.
-    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+    fn compact_block(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
         let content = self.content();
         let mut open = content.undecided.values().flatten();
         let Some((_, bytes)) = open.find(|(kept, _)| kept.hash == *hash) else { return Ok(None) };

@@ -17,8 +17,8 @@ const FOLLOWS: &str = "consensus.follow.wal";
 const HEAD_BYTES: u64 = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_outline_is_enough_for_those_who_know_what_it_names() {
-    let town = Town::new("outline", 4, 1).await;
+async fn a_compact_block_is_enough_for_those_who_know_what_it_names() {
+    let town = Town::new("compact block", 4, 1).await;
     town.set_goal(8);
     town.reaches(8).await;
     town.agree_up_to(8);
@@ -27,7 +27,7 @@ async fn an_outline_is_enough_for_those_who_know_what_it_names() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lacks_what_an_outline_names_gets_the_block_whole_in_the_same_round() {
+async fn who_lacks_what_a_compact_block_names_gets_the_block_whole_in_the_same_round() {
     let town = Town::new("lack", 4, 1).await;
     // All but one validator: without the whole block there is no quorum in a first round.
     let lacking = [1, 2, 3, 4];

@@ -165,9 +165,9 @@ impl Town {
         self.nodes.iter().flatten().map(|node| node.counters.bodies_resent.get()).sum()
     }
 
-    /// How many outlines were not enough for a node.
+    /// How many compact blocks were not enough for a node.
     pub(crate) fn asked_for(&self, at: usize) -> u64 {
         let node = self.nodes[at].as_ref().expect("a running node");
-        node.counters.incomplete_outlines.get()
+        node.counters.incomplete_compact_blocks.get()
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn read(
     let (mut read, mut passed_over) = (BytesMut::new(), 0_usize);
     while let Some(part) = parts.next().await {
         let part =
-            part.map_err(|error| Fault::malformed(format!("the body broke off: {error}")))?;
+            part.map_err(|error| Fault::malformed(format!("the body was cut off: {error}")))?;
         if passed_over == 0 && read.len().saturating_add(part.len()) <= bytes_max {
             read.extend_from_slice(&part);
             continue;

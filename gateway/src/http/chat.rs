@@ -15,11 +15,12 @@ use types::Hash;
 
 use super::connection::Connection;
 use super::stream::{Opening, open};
-use super::{body, door};
-use crate::desk::{Answered, Desk, Entry, Progress};
+use super::{authentication, body};
 use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, hash_of};
 use crate::openai::{self, ChatRequest, Fault};
+use crate::operate::{Asking, Interface};
 use crate::record::RequestId;
+use crate::request_service::{Progress, RequestService, Submission};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
@@ -30,36 +31,46 @@ const MARGIN_PART: u32 = 10;
 
 /// Answers a request, whole or as a stream.
 pub(super) async fn chat(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<RequestService>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    match Box::pin(answer(&desk, &headers, body)).await {
+    let asking = Asking::over(Interface::Chat, &service.store.meter.counters);
+    match Box::pin(answer(&service, &headers, body, &asking)).await {
         Ok(response) => response,
-        Err(fault) => body::fault(&fault),
+        Err(fault) => {
+            asking.failed(&fault);
+            body::fault(&fault)
+        }
     }
 }
 
-async fn answer(desk: &Arc<Desk>, headers: &HeaderMap, body: Body) -> Result<Response, Fault> {
+async fn answer(
+    service: &Arc<RequestService>,
+    headers: &HeaderMap,
+    body: Body,
+    asking: &Asking,
+) -> Result<Response, Fault> {
     let began = Instant::now();
-    let key = door::key(desk, headers)?;
-    let body = body::read(headers, body, desk.settings.request_bytes_max).await?;
+    let key = authentication::key(service, headers)?;
+    let body = body::read(headers, body, service.settings.request_bytes_max).await?;
     let asked = openai::parse(&body)?;
     if let Some(name) = asked.ignored.first().filter(|_| key.limits.strict) {
-        let message = format!("{name}: it has no effect here, and the key is strict");
+        let message = format!("{name} has no effect here, and this key is strict");
         return Err(Fault::unsupported(*name, message));
     }
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (Hash::digest(&body), is_retry(headers));
-    let (id, progress) = desk.enter(Entry { key, asked: &asked, body, name, is_retry }).await?;
-    let connection = Connection::new(Arc::clone(desk), id);
-    let deadline = began + patience(desk, headers);
+    let (id, progress) =
+        service.submit(Submission { key, asked: &asked, body, name, is_retry }).await?;
+    let connection = Connection::new(Arc::clone(service), id, asking.clone());
+    let deadline = began + patience(service, headers);
     let mut waiting = Waiting { connection, progress, deadline };
     let response = if asked.is_stream {
         let every = read_timeout(headers);
         streamed(&mut waiting, &asked, every).await?
     } else {
-        whole(&mut waiting).await?
+        Shape::Whole(whole(&mut waiting).await?)
     };
     let progress = waiting.progress.borrow().clone();
     let connection = waiting.connection;
@@ -71,10 +82,10 @@ async fn answer(desk: &Arc<Desk>, headers: &HeaderMap, body: Body) -> Result<Res
 }
 
 /// A connection and what it waits for.
-struct Waiting {
-    connection: Connection,
-    progress: watch::Receiver<Progress>,
-    deadline: Instant,
+pub(super) struct Waiting {
+    pub(super) connection: Connection,
+    pub(super) progress: watch::Receiver<Progress>,
+    pub(super) deadline: Instant,
 }
 
 enum Shape {
@@ -101,13 +112,11 @@ impl Waiting {
     }
 }
 
-async fn whole(waiting: &mut Waiting) -> Result<Shape, Fault> {
+pub(super) async fn whole(waiting: &mut Waiting) -> Result<Bytes, Fault> {
     let progress = waiting.until(|it| it.ended.is_some()).await?;
     let ended = progress.ended.ok_or_else(Fault::stopping)?;
     match &*ended {
-        Ok(Answered(completion)) => {
-            Ok(Shape::Whole(openai::completion(completion).to_string().into()))
-        }
+        Ok(answered) => Ok(answered.json().to_string().into()),
         Err(fault) => Err(waiting.failed(fault)),
     }
 }
@@ -127,7 +136,7 @@ async fn streamed(
 }
 
 /// JSON; the client has it once it was read to its end.
-fn json(bytes: Bytes, connection: Connection) -> Response {
+pub(super) fn json(bytes: Bytes, connection: Connection) -> Response {
     let parts = stream::unfold((Some(bytes), connection), |(bytes, mut connection)| async move {
         let Some(bytes) = bytes else {
             connection.done();
@@ -140,7 +149,7 @@ fn json(bytes: Bytes, connection: Connection) -> Response {
     response
 }
 
-fn with_headers(
+pub(super) fn with_headers(
     mut response: Response,
     progress: &Progress,
     id: RequestId,
@@ -156,6 +165,9 @@ fn with_headers(
     if let Some(run) = progress.run {
         add("x-ombra-run-id", run.to_string());
     }
+    if let Some(call) = progress.call {
+        add("x-ombra-call-id", call.to_string());
+    }
     if let Some(tx) = progress.request_tx {
         add("x-ombra-request-tx", tx.to_string());
     }
@@ -165,7 +177,7 @@ fn with_headers(
     response
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
     let Some(given) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = given.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
@@ -176,20 +188,21 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
     Ok(Some(text))
 }
 
-fn is_retry(headers: &HeaderMap) -> bool {
-    let count = door::text(headers, &RETRY_COUNT).and_then(|text| text.parse::<u32>().ok());
+pub(super) fn is_retry(headers: &HeaderMap) -> bool {
+    let count =
+        authentication::text(headers, &RETRY_COUNT).and_then(|text| text.parse::<u32>().ok());
     count.is_some_and(|count| count > 0)
 }
 
 /// How long the client waits for a byte, if it says so.
 fn read_timeout(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = door::text(headers, &READ_TIMEOUT)?.parse::<f64>().ok()?;
+    let seconds = authentication::text(headers, &READ_TIMEOUT)?.parse::<f64>().ok()?;
     Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
 }
 
 /// How long an answer may take.
-fn patience(desk: &Desk, headers: &HeaderMap) -> Duration {
-    let own = Duration::from_millis(desk.settings.answer_wait_ms);
+pub(super) fn patience(service: &RequestService, headers: &HeaderMap) -> Duration {
+    let own = Duration::from_millis(service.settings.answer_wait_ms);
     let Some(theirs) = read_timeout(headers) else { return own };
     let margin = (theirs / MARGIN_PART).min(MARGIN_MAX);
     own.min(theirs.saturating_sub(margin))

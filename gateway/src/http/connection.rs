@@ -3,27 +3,35 @@
 
 use std::sync::Arc;
 
-use crate::desk::Desk;
+use crate::operate::{Asking, One};
 use crate::record::{Delivery, RequestId};
+use crate::request_service::RequestService;
 
 /// A connection that waits for a request.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    desk: Arc<Desk>,
+    service: Arc<RequestService>,
     id: RequestId,
+    pub(crate) asking: Asking,
     is_done: bool,
 }
 
 impl Connection {
-    pub(crate) const fn new(desk: Arc<Desk>, id: RequestId) -> Self {
-        Self { desk, id, is_done: false }
+    pub(crate) const fn new(service: Arc<RequestService>, id: RequestId, asking: Asking) -> Self {
+        Self { service, id, asking, is_done: false }
+    }
+
+    /// One stream more.
+    pub(super) fn streams(&self) -> One {
+        self.service.watch.streams.one()
     }
 
     /// The client has its answer.
     pub(crate) fn done(&mut self) {
         if !self.is_done {
             self.is_done = true;
-            self.desk.deliver(self.id, Delivery::Done);
+            self.asking.done();
+            self.service.deliver(self.id, Delivery::Done);
         }
     }
 }
@@ -31,7 +39,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if !self.is_done {
-            self.desk.deliver(self.id, Delivery::Lost);
+            self.service.deliver(self.id, Delivery::Lost);
         }
     }
 }

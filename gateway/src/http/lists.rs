@@ -7,14 +7,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{body, door};
-use crate::desk::Desk;
+use super::{authentication, body};
 use crate::keys::Key;
 use crate::model::ANY;
 use crate::money::Day;
 use crate::openai::Fault;
 use crate::question::{STEP_MICRO, TOKEN_MICRO};
 use crate::record::{Phase, Record};
+use crate::request_service::RequestService;
 use crate::store::KeyStanding;
 
 /// The most days that are told of a key.
@@ -24,14 +24,17 @@ const REQUESTS_MAX: usize = 50;
 
 /// What every list of models says of them.
 pub(crate) const PUBLIC: &str =
-    "Everything that is asked and answered is written to a public chain for ever.";
+    "All questions and answers are written to a public chain and stay there forever.";
 
 /// The models that can be asked.
-pub(super) async fn models(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    match door::key(&desk, &headers) {
+pub(super) async fn models(
+    State(service): State<Arc<RequestService>>,
+    headers: HeaderMap,
+) -> Response {
+    match authentication::key(&service, &headers) {
         Ok(key) => {
-            let names = names(&desk, &key);
-            let data: Vec<Value> = names.iter().map(|name| described(&desk, name)).collect();
+            let names = names(&service, &key);
+            let data: Vec<Value> = names.iter().map(|name| described(&service, name)).collect();
             body::json(StatusCode::OK, &json!({ "object": "list", "data": data }))
         }
         Err(fault) => body::fault(&fault),
@@ -40,30 +43,30 @@ pub(super) async fn models(State(desk): State<Arc<Desk>>, headers: HeaderMap) ->
 
 /// One model.
 pub(super) async fn model(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<RequestService>>,
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let found = door::key(&desk, &headers).and_then(|_key| {
-        let known = desk.settings.model(&name);
+    let found = authentication::key(&service, &headers).and_then(|_key| {
+        let known = service.settings.model(&name);
         known.map_err(|why| Fault::no_such_model(&name, &why))
     });
     match found {
-        Ok(_) => body::json(StatusCode::OK, &described(&desk, &name)),
+        Ok(_) => body::json(StatusCode::OK, &described(&service, &name)),
         Err(fault) => body::fault(&fault),
     }
 }
 
 /// `ombra` and the aliases, as far as the key may ask them.
-fn names(desk: &Desk, key: &Key) -> Vec<String> {
-    let all = std::iter::once(ANY.to_owned()).chain(desk.settings.aliases.keys().cloned());
+fn names(service: &RequestService, key: &Key) -> Vec<String> {
+    let all = std::iter::once(ANY.to_owned()).chain(service.settings.aliases.keys().cloned());
     let models = &key.limits.models;
     let may = |name: &String| models.is_empty() || models.iter().any(|it| it.matches(name));
     all.filter(may).collect()
 }
 
-fn described(desk: &Desk, name: &str) -> Value {
-    let means = desk.settings.aliases.get(name).map_or(name, String::as_str);
+fn described(service: &RequestService, name: &str) -> Value {
+    let means = service.settings.aliases.get(name).map_or(name, String::as_str);
     let owner = means.split_once('@').map_or("ombra", |(agent, _)| agent);
     json!({
         "id": name,
@@ -82,13 +85,16 @@ fn described(desk: &Desk, name: &str) -> Value {
 }
 
 /// What the key may do, and what it has left.
-pub(super) async fn key(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    let told = door::key(&desk, &headers).and_then(|key| {
-        let keys = desk.store.keys().map_err(unreadable)?;
+pub(super) async fn key(
+    State(service): State<Arc<RequestService>>,
+    headers: HeaderMap,
+) -> Response {
+    let told = authentication::key(&service, &headers).and_then(|key| {
+        let keys = service.store.keys().map_err(unreadable)?;
         keys.into_iter().find(|it| it.key.id == key.id).ok_or_else(Fault::internal)
     });
     let told = told.and_then(|standing| {
-        let days = desk.store.days(standing.key.id, DAYS_MAX).map_err(unreadable)?;
+        let days = service.store.days(standing.key.id, DAYS_MAX).map_err(unreadable)?;
         Ok((standing, days))
     });
     match told {
@@ -98,19 +104,22 @@ pub(super) async fn key(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Re
 }
 
 /// The newest requests of the key.
-pub(super) async fn requests(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Response {
-    let told = door::key(&desk, &headers)
-        .and_then(|key| desk.store.requests_of(key.id, REQUESTS_MAX).map_err(unreadable));
+pub(super) async fn requests(
+    State(service): State<Arc<RequestService>>,
+    headers: HeaderMap,
+) -> Response {
+    let told = authentication::key(&service, &headers)
+        .and_then(|key| service.store.requests_of(key.id, REQUESTS_MAX).map_err(unreadable));
     match told {
         Ok(records) => {
-            let data: Vec<Value> = records.iter().map(|it| request_of(&desk, it)).collect();
+            let data: Vec<Value> = records.iter().map(|it| request_of(&service, it)).collect();
             body::json(StatusCode::OK, &json!({ "object": "list", "data": data }))
         }
         Err(fault) => body::fault(&fault),
     }
 }
 
-fn request_of(desk: &Desk, record: &Record) -> Value {
+fn request_of(service: &RequestService, record: &Record) -> Value {
     let state = match &record.phase {
         Phase::Reserved => "reserved",
         Phase::Signed { .. } => "signed",
@@ -120,22 +129,27 @@ fn request_of(desk: &Desk, record: &Record) -> Value {
         Phase::Settled(bill) => bill.status.as_str(),
         Phase::Unpaid { .. } => "unpaid",
     };
-    let explorer = desk.settings.explorer.clone();
-    let explorer = explorer.unwrap_or_else(|| format!("{}/explorer/", desk.node.client.url()));
-    let run = record.run();
+    let explorer = service.settings.explorer.clone();
+    let explorer = explorer.unwrap_or_else(|| format!("{}/explorer/", service.node.client.url()));
+    let url = match (record.run(), record.call()) {
+        (Some(run), _) => Some(format!("{explorer}#/run/{run}")),
+        (None, Some(call)) => Some(format!("{explorer}#/call/{call}")),
+        (None, None) => None,
+    };
     json!({
         "id": record.id,
         "created": record.created_ms / 1_000,
         "model": record.model,
         "state": state,
         "cost_micro": record.cost_micro(),
-        "run": run,
-        "url": run.map(|run| format!("{explorer}#/run/{run}")),
+        "run": record.run(),
+        "call": record.call(),
+        "url": url,
     })
 }
 
 fn unreadable(error: miner::journal::JournalError) -> Fault {
-    tracing::error!(%error, "the store cannot be read");
+    tracing::error!(%error, "cannot read the store");
     Fault::internal()
 }
 

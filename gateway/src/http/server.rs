@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::routes;
-use crate::desk::Desk;
+use crate::operate::One;
+use crate::request_service::RequestService;
 
 /// Connections at once: several for each of the streams that a machine can serve, and fewer than a
 /// process may have files.
@@ -52,8 +53,9 @@ impl Server {
     }
 
     /// Answers until `stop` is cancelled, and a little longer who is being answered.
-    pub async fn serve(self, desk: Arc<Desk>, stop: CancellationToken) {
-        let routes = routes(desk);
+    pub async fn serve(self, service: Arc<RequestService>, stop: CancellationToken) {
+        let number = service.watch.connections.clone();
+        let routes = routes(service);
         let (places, tasks) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), TaskTracker::new());
         let graceful = GracefulShutdown::new();
         loop {
@@ -64,7 +66,8 @@ impl Server {
             };
             match accepted {
                 Ok((stream, place)) => {
-                    tasks.spawn(connection(stream, place, routes.clone(), graceful.watcher()));
+                    let places = (place, number.one());
+                    tasks.spawn(connection(stream, places, routes.clone(), graceful.watcher()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -73,7 +76,7 @@ impl Server {
             }
         }
         if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
-            tracing::info!("connections are cut off");
+            tracing::info!("cutting off the open connections");
         }
     }
 }
@@ -90,7 +93,7 @@ async fn accept(
 
 async fn connection(
     stream: TcpStream,
-    place: OwnedSemaphorePermit,
+    places: (OwnedSemaphorePermit, One),
     routes: Router,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
@@ -100,5 +103,5 @@ async fn connection(
     if let Err(error) = watcher.watch(serving).await {
         tracing::debug!(%error, "a connection broke");
     }
-    drop(place);
+    drop(places);
 }

@@ -14,9 +14,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::connection::Connection;
-use crate::desk::{Answered, Ended, Progress};
 use crate::openai::Fault;
 use crate::openai::chunks::Head;
+use crate::operate::One;
+use crate::request_service::{Answered, Ended, Progress};
 
 /// The longest silence.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -40,6 +41,8 @@ struct State {
     rest: Option<VecDeque<Bytes>>,
     /// Whether what is told at the end is for good.
     is_final: bool,
+    /// Counts it while it is open.
+    _one: One,
 }
 
 /// A stream that is open.
@@ -50,6 +53,7 @@ pub(super) fn open(
 ) -> Response {
     let Opening { model, includes_usage, read_timeout } = opening;
     let silence = read_timeout.map_or(SILENCE_MAX, |time| SILENCE_MAX.min(time / 2));
+    let one = connection.streams();
     let state = State {
         head: None,
         progress,
@@ -60,6 +64,7 @@ pub(super) fn open(
         steps: 0,
         rest: None,
         is_final: true,
+        _one: one,
     };
     let events = stream::unfold(state, |mut state| async move {
         let bytes = state.next().await?;
@@ -132,13 +137,15 @@ impl State {
     fn end(&mut self, ended: &Ended) {
         let mut rest = VecDeque::new();
         match (ended, &self.head) {
-            (Ok(Answered(completion)), Some(head)) => {
+            (Ok(Answered::Chat(completion)), Some(head)) => {
                 rest.extend(head.rest(completion).iter().map(data));
                 rest.push_back(Bytes::from_static(b"data: [DONE]\n\n"));
             }
-            (Ok(_), None) => (),
+            // Calls have no streams.
+            (Ok(_), _) => (),
             (Err(fault), _) => {
                 self.is_final = *fault != Fault::stopping();
+                self.connection.asking.failed(fault);
                 rest.push_back(data(&fault.json()));
             }
         }
@@ -149,8 +156,8 @@ impl State {
 /// When a request came, as far as its end does not say it yet.
 fn created(progress: &Progress) -> u64 {
     match progress.ended.as_deref() {
-        Some(Ok(Answered(completion))) => completion.created,
-        Some(Err(_)) | None => progress.created_s,
+        Some(Ok(Answered::Chat(completion))) => completion.created,
+        Some(_) | None => progress.created_s,
     }
 }
 

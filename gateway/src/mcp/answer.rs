@@ -2,10 +2,10 @@
 
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
-use types::Hash;
 
-use crate::desk::{Answered, Ended, Progress};
-use crate::openai::{self, Fault};
+use crate::market::CallAnswer;
+use crate::openai::{self, Completion, Fault};
+use crate::request_service::{Answered, Ended, Progress};
 
 /// What came of a tool that looked at a run.
 #[derive(Debug)]
@@ -20,6 +20,11 @@ impl Told {
     /// The tool did what it is for.
     pub(super) const fn well(value: Value) -> Self {
         Self { value, is_error: false }
+    }
+
+    /// The tool failed.
+    pub(super) fn badly(fault: &Fault) -> Self {
+        Self { value: failed(fault), is_error: true }
     }
 
     /// The result as the protocol has it.
@@ -46,49 +51,72 @@ pub(super) fn failed(fault: &Fault) -> Value {
     json!({ "status": "failed", "error": error })
 }
 
-/// A run that has not ended.
-pub(super) fn running(run: Option<Hash>, progress: &Progress) -> Value {
-    let mut value = json!({
-        "status": "running",
-        "claimed": progress.is_claimed,
-        "steps": progress.steps,
-    });
-    if let Some(run) = progress.run.or(run) {
-        value["runId"] = json!(run);
-    }
+/// A run or a call that has not ended.
+pub(super) fn running(progress: &Progress) -> Value {
+    let mut value = json!({ "status": "running", "claimed": progress.is_claimed });
+    let counted = if progress.call.is_some() { "revealed" } else { "steps" };
+    value[counted] = json!(progress.steps);
+    name(&mut value, progress);
     if let Some(tx) = progress.request_tx {
         value["requestTx"] = json!(tx);
     }
     value
 }
 
-/// A run that has ended.
-pub(super) fn ended(run: Option<Hash>, ended: &Ended) -> Value {
+/// A run or a call that has ended.
+pub(super) fn ended(progress: &Progress, ended: &Ended) -> Value {
     let mut value = match ended {
-        Ok(answered) => completed(answered),
+        Ok(Answered::Chat(completion)) => completed(completion),
+        Ok(Answered::Call(answer)) => called(answer),
         Err(fault) => failed(fault),
     };
-    if let Some(run) = run {
+    name(&mut value, progress);
+    value
+}
+
+/// Says which run or call it is.
+fn name(value: &mut Value, progress: &Progress) {
+    if let Some(run) = progress.run {
         value["runId"] = json!(run);
+    }
+    if let Some(call) = progress.call {
+        value["callId"] = json!(call);
+    }
+}
+
+/// Adds a member, if there is something to tell.
+fn take(value: &mut Value, name: &str, found: Value) {
+    if !found.is_null() {
+        value[name] = found;
+    }
+}
+
+/// The members that matter to a model, out of the interface's object.
+fn completed(completion: &Completion) -> Value {
+    let mut told = openai::completion(completion);
+    let mut value = json!({ "status": "completed" });
+    take(&mut value, "answer", told["choices"][0]["message"]["content"].take());
+    take(&mut value, "finishReason", told["choices"][0]["finish_reason"].take());
+    take(&mut value, "completionTokens", told["usage"]["completion_tokens"].take());
+    take(&mut value, "costMicro", told["usage"]["cost_micro"].take());
+    for name in ["requestTx", "settlementTx", "block"] {
+        take(&mut value, name, told["ombra"][name].take());
     }
     value
 }
 
-/// The members that matter to a model, out of the interface's object.
-fn completed(Answered(completion): &Answered) -> Value {
-    let mut told = openai::completion(completion);
+/// The same of a call.
+fn called(CallAnswer(told): &CallAnswer) -> Value {
     let mut value = json!({ "status": "completed" });
-    let mut take = |name: &str, found: Value| {
-        if !found.is_null() {
-            value[name] = found;
-        }
-    };
-    take("answer", told["choices"][0]["message"]["content"].take());
-    take("finishReason", told["choices"][0]["finish_reason"].take());
-    take("completionTokens", told["usage"]["completion_tokens"].take());
-    take("costMicro", told["usage"]["cost_micro"].take());
-    for name in ["requestTx", "settlementTx", "block"] {
-        take(name, told["ombra"][name].take());
+    for name in ["answer", "answers", "method", "agent"] {
+        take(&mut value, name, told[name].clone());
+    }
+    let committee = &told["committee"];
+    take(&mut value, "committee", committee["size"].clone());
+    take(&mut value, "agreeing", committee["agreeing"].clone());
+    take(&mut value, "costMicro", told["usage"]["cost_micro"].clone());
+    for name in ["requestTx", "block"] {
+        take(&mut value, name, told["ombra"][name].clone());
     }
     value
 }

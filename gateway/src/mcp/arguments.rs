@@ -1,9 +1,9 @@
-//! The arguments of a tool.
+//! The arguments that several tools have.
 
-use rmcp::model::JsonObject;
-use serde_json::Value;
 use types::Hash;
 
+pub(super) use crate::arguments::Arguments;
+use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, hash_of};
 use crate::openai::{Fault, short};
 
 /// The longest that a tool waits, seconds: clients give up after a minute.
@@ -12,120 +12,67 @@ pub(super) const WAIT_SECONDS_MAX: u64 = 45;
 pub(super) const WAIT_SECONDS: &str = "wait_seconds";
 /// The argument that names a run.
 pub(super) const RUN_ID: &str = "run_id";
-
-/// The arguments of a tool, and what they are said to be.
-#[derive(Debug)]
-pub(super) struct Arguments(JsonObject);
+/// The argument that names a call.
+pub(super) const CALL_ID: &str = "call_id";
+/// The argument that makes a question idempotent.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 impl Arguments {
-    /// The arguments of a tool that knows these.
-    ///
-    /// # Errors
-    /// When there is another.
-    pub(super) fn of(given: Option<JsonObject>, known: &[&str]) -> Result<Self, Fault> {
-        let given = given.unwrap_or_default();
-        match given.keys().find(|name| !known.contains(&name.as_str())) {
-            None => Ok(Self(given)),
-            Some(name) => {
-                let may = known.join(", ");
-                let message = format!("{}: expected one of {may}", short(name));
-                Err(Fault::parameter(name.clone(), message))
-            }
-        }
-    }
-
-    /// A text, if it is given.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, Fault> {
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong(name, "a text", other)),
-        }
-    }
-
-    /// A text that must be given.
-    pub(super) fn needed(&self, name: &str) -> Result<&str, Fault> {
-        let missing = || Fault::parameter(name, format!("{name}: expected a text, and missing"));
-        self.text(name)?.ok_or_else(missing)
-    }
-
-    /// A whole number between two others, if it is given.
-    pub(super) fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Fault> {
-        let given = match self.0.get(name) {
-            None | Some(Value::Null) => return Ok(None),
-            Some(given) => given,
-        };
-        let whole = given.as_u64().filter(|it| (least..=most).contains(it));
-        let expected = || wrong(name, &format!("a whole number from {least} to {most}"), given);
-        whole.map(Some).ok_or_else(expected)
-    }
-
     /// How long to wait.
     pub(super) fn wait_seconds(&self, default: u64) -> Result<u64, Fault> {
         Ok(self.whole(WAIT_SECONDS, 0, WAIT_SECONDS_MAX)?.unwrap_or(default))
     }
 
-    /// The run that is meant.
-    pub(super) fn run_id(&self) -> Result<Hash, Fault> {
-        let text = self.needed(RUN_ID)?;
+    /// The run or the call that is meant.
+    pub(super) fn id(&self, name: &str) -> Result<Hash, Fault> {
+        let text = self.needed(name)?;
         Hash::parse(text).map_err(|_text| {
-            let message =
-                format!("{RUN_ID}: expected 64 hexadecimal digits, got {:?}", short(text));
-            Fault::parameter(RUN_ID, message)
+            let message = format!("{name}: expected 64 hexadecimal digits, got {:?}", short(text));
+            Fault::parameter(name, message)
         })
     }
-}
 
-fn wrong(name: &str, expected: &str, got: &Value) -> Fault {
-    let got = short(&got.to_string());
-    Fault::parameter(name, format!("{name}: expected {expected}, got {got}"))
+    /// The hash of the key that makes a question idempotent, if it has one.
+    pub(super) fn idempotency_key(&self) -> Result<Option<Hash>, Fault> {
+        let Some(text) = self.text(IDEMPOTENCY_KEY)? else { return Ok(None) };
+        if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
+            let got = text.len();
+            let message = format!(
+                "idempotency_key: expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes, got {got}"
+            );
+            return Err(Fault::parameter(IDEMPOTENCY_KEY, message));
+        }
+        Ok(Some(hash_of(text)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    //! What is refused, and how.
+    //! What is refused.
 
     use serde_json::{Value, json};
 
-    use super::Arguments;
-    use crate::openai::Fault;
+    use super::{Arguments, IDEMPOTENCY_KEY, RUN_ID, WAIT_SECONDS};
 
     fn given(value: &Value) -> Arguments {
-        let known = ["prompt", "wait_seconds", "run_id"];
+        let known = [WAIT_SECONDS, RUN_ID, IDEMPOTENCY_KEY];
         Arguments::of(value.as_object().cloned(), &known).unwrap()
     }
 
-    fn said<T: std::fmt::Debug>(answer: Result<T, Fault>) -> String {
-        let Fault { message, code, .. } = answer.unwrap_err();
-        assert_eq!("invalid_value", code);
-        message
-    }
-
     #[test]
-    fn an_argument_that_cannot_be_used_is_named_with_what_was_expected() {
-        let other = Arguments::of(json!({ "promt": 1 }).as_object().cloned(), &["prompt"]);
-        assert_eq!("promt: expected one of prompt", said(other));
-        assert_eq!(
-            "prompt: expected a text, got 7",
-            said(given(&json!({ "prompt": 7 })).text("prompt"))
-        );
-        assert_eq!(
-            "prompt: expected a text, and missing",
-            said(given(&json!({})).needed("prompt"))
-        );
-        for wrong in [json!(46), json!(-1), json!(1.5), json!("1")] {
-            let message = said(given(&json!({ "wait_seconds": wrong })).wait_seconds(0));
-            let expected = "wait_seconds: expected a whole number from 0 to 45, got";
-            assert!(message.starts_with(expected), "{message}");
-        }
-        let message = said(given(&json!({ "run_id": "0xabc" })).run_id());
+    fn a_time_to_wait_is_short_and_an_id_is_a_hash() {
+        assert_eq!(45, given(&json!({})).wait_seconds(45).unwrap());
+        assert_eq!(0, given(&json!({ "wait_seconds": 0 })).wait_seconds(45).unwrap());
+        assert!(given(&json!({ "wait_seconds": 46 })).wait_seconds(0).is_err());
+        let message = given(&json!({ "run_id": "0xabc" })).id(RUN_ID).unwrap_err().message;
         assert!(message.starts_with("run_id: expected 64"), "{message}");
     }
 
     #[test]
-    fn what_is_not_given_is_the_default() {
-        assert_eq!(45, given(&json!({})).wait_seconds(45).unwrap());
-        assert_eq!(0, given(&json!({ "wait_seconds": 0 })).wait_seconds(45).unwrap());
-        assert_eq!(None, given(&json!({ "prompt": null })).text("prompt").unwrap());
+    fn an_idempotency_key_is_neither_empty_nor_long() {
+        for (key, is_taken) in [("", false), ("a", true), (&*"a".repeat(256), false)] {
+            let given = given(&json!({ "idempotency_key": key }));
+            assert_eq!(is_taken, given.idempotency_key().is_ok(), "{key}");
+        }
     }
 }

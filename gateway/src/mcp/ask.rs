@@ -8,14 +8,13 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use types::Hash;
 
-use super::answer::{self, Told};
+use super::answer::Told;
 use super::arguments::{Arguments, WAIT_SECONDS_MAX};
-use super::watch::{Seen, Watcher};
-use crate::desk::{Desk, Entry};
-use crate::http::connection::Connection;
-use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, Key, hash_of};
+use super::wait::{Waiting, wait};
+use crate::keys::Key;
 use crate::model::ANY;
 use crate::openai::{self, Fault};
+use crate::request_service::{RequestService, Submission};
 
 /// What a model may be asked with.
 const ARGUMENTS: &[&str] =
@@ -23,45 +22,25 @@ const ARGUMENTS: &[&str] =
 
 /// Asks, and waits a while for the answer.
 pub(super) async fn ask(
-    (desk, key): (&Arc<Desk>, Key),
+    (service, key): (&Arc<RequestService>, Key),
     given: Option<JsonObject>,
-    watcher: &mut Watcher<'_>,
+    waiting: Waiting<'_, '_>,
 ) -> Result<Told, Fault> {
     let began = Instant::now();
     let arguments = Arguments::of(given, ARGUMENTS)?;
     let deadline = began + Duration::from_secs(arguments.wait_seconds(WAIT_SECONDS_MAX)?);
-    let name = idempotency_key(&arguments)?;
+    let name = arguments.idempotency_key()?;
     let body = body(&arguments)?.to_string();
-    if body.len() > desk.settings.request_bytes_max {
-        return Err(Fault::too_long(desk.settings.request_bytes_max));
+    if body.len() > service.settings.request_bytes_max {
+        return Err(Fault::too_long(service.settings.request_bytes_max));
     }
     let asked = openai::parse(body.as_bytes())?;
     // Just after a start, what was begun before is brought to its end first.
-    drop(timeout_at(deadline, desk.opened()).await);
+    drop(timeout_at(deadline, service.opened()).await);
     let body = Hash::digest(body.as_bytes());
-    let entry = Entry { key, asked: &asked, body, name, is_retry: false };
-    let (id, mut progress) = desk.enter(entry).await?;
-    let mut connection = Connection::new(Arc::clone(desk), id);
-    // Without its run's id a client could not ask for it again.
-    let seen = match watcher.until(&mut progress, deadline, |_| false).await {
-        Seen::Running(now) if now.run.is_none() => {
-            let most = began + Duration::from_secs(WAIT_SECONDS_MAX);
-            watcher.until(&mut progress, most, |it| it.run.is_some()).await
-        }
-        seen @ (Seen::Ended(_) | Seen::Running(_) | Seen::Gone) => seen,
-    };
-    match seen {
-        Seen::Ended(ended) => {
-            connection.done();
-            let run = progress.borrow().run;
-            Ok(Told { value: answer::ended(run, &ended), is_error: ended.is_err() })
-        }
-        Seen::Running(now) => {
-            connection.done();
-            Ok(Told::well(answer::running(None, &now)))
-        }
-        Seen::Gone => Err(Fault::still_running()),
-    }
+    let entry = Submission { key, asked: &asked, body, name, is_retry: false };
+    let submitted = service.submit(entry).await?;
+    wait(service, submitted, (began, deadline), waiting).await
 }
 
 /// The question as the body of a chat completion, so that it is read and priced like one.
@@ -80,24 +59,13 @@ fn body(arguments: &Arguments) -> Result<Value, Fault> {
     Ok(body)
 }
 
-fn idempotency_key(arguments: &Arguments) -> Result<Option<Hash>, Fault> {
-    let Some(text) = arguments.text("idempotency_key")? else { return Ok(None) };
-    if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
-        let got = text.len();
-        let message =
-            format!("idempotency_key: expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes, got {got}");
-        return Err(Fault::parameter("idempotency_key", message));
-    }
-    Ok(Some(hash_of(text)))
-}
-
 #[cfg(test)]
 mod tests {
     //! What a question becomes.
 
     use serde_json::json;
 
-    use super::{ARGUMENTS, Arguments, body, idempotency_key};
+    use super::{ARGUMENTS, Arguments, body};
     use crate::openai;
 
     #[test]
@@ -108,14 +76,5 @@ mod tests {
         assert_eq!(("ombra", Some(9)), (asked.model.as_str(), asked.output_tokens_max));
         let messages = asked.args["messages"].as_array().unwrap();
         assert_eq!(2, messages.len(), "{messages:?}");
-    }
-
-    #[test]
-    fn an_idempotency_key_is_neither_empty_nor_long() {
-        for (key, is_taken) in [("", false), ("a", true), (&*"a".repeat(256), false)] {
-            let given = json!({ "idempotency_key": key });
-            let arguments = Arguments::of(given.as_object().cloned(), ARGUMENTS).unwrap();
-            assert_eq!(is_taken, idempotency_key(&arguments).is_ok(), "{key}");
-        }
     }
 }

@@ -11,13 +11,16 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::{Access, Server};
-use crate::desk::Desk;
+use crate::http::authentication::key;
 use crate::http::body::fault;
-use crate::http::door::key;
+use crate::operate::{Asking, Interface};
+use crate::request_service::RequestService;
 
-/// The service of a desk.
-pub(crate) fn service(desk: &Arc<Desk>) -> StreamableHttpService<Server, NeverSessionManager> {
-    let settings = &desk.settings;
+/// The tools of a service, over HTTP.
+pub(crate) fn service(
+    service: &Arc<RequestService>,
+) -> StreamableHttpService<Server, NeverSessionManager> {
+    let settings = &service.settings;
     let loopback = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -25,8 +28,8 @@ pub(crate) fn service(desk: &Arc<Desk>) -> StreamableHttpService<Server, NeverSe
         .with_allowed_origins(settings.origins.iter().map(|origin| with_port(origin)))
         .enforce_origin_validation()
         .with_max_request_body_bytes(settings.request_bytes_max)
-        .with_cancellation_token(desk.stop.child_token());
-    let server = Server { desk: Arc::clone(desk), access: Access::Each };
+        .with_cancellation_token(service.stop.child_token());
+    let server = Server { service: Arc::clone(service), access: Access::Each };
     StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
 }
 
@@ -44,16 +47,17 @@ fn with_port(origin: &str) -> String {
 
 /// Lets requests in that have a key, and puts it into them.
 pub(crate) async fn guard(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<RequestService>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    match key(&desk, request.headers()) {
+    match key(&service, request.headers()) {
         Ok(key) => {
             request.extensions_mut().insert(key);
             next.run(request).await
         }
         Err(wrong) => {
+            Asking::over(Interface::Mcp, &service.store.meter.counters).failed(&wrong);
             let mut response = fault(&wrong);
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 use wallet::{ClientError, Page};
 
 use super::arguments::Arguments;
-use crate::desk::Desk;
 use crate::keys::Key;
 use crate::money::Standing;
 use crate::openai::Fault;
 use crate::question::{STEP_MICRO, TOKEN_MICRO};
+use crate::request_service::RequestService;
 use crate::store::KeyStanding;
 
 /// The most agents of one page, and how many there are unless a number is named.
@@ -20,22 +20,22 @@ const FILTERS: [&str; 4] = ["text", "tag", "owner", "executor"];
 
 /// What the wallet has, and what the key may still spend of it.
 pub(super) async fn wallet(
-    desk: &Desk,
+    service: &RequestService,
     key: &Key,
     given: Option<JsonObject>,
 ) -> Result<Value, Fault> {
     Arguments::of(given, &[])?;
-    let balance = desk.node.balance_micro(&desk.wallet()).await;
+    let balance = service.node.balance_micro(&service.wallet()).await;
     let balance_micro = balance.map_err(|error| Fault::node_away(&error.to_string()))?;
-    let keys = desk.store.keys().map_err(|error| {
-        tracing::error!(%error, "the store cannot be read");
+    let keys = service.store.keys().map_err(|error| {
+        tracing::error!(%error, "cannot read the store");
         Fault::internal()
     })?;
     let standing = keys.into_iter().find(|it| it.key.id == key.id);
     let KeyStanding { key: _, tally, today } = standing.ok_or_else(Fault::internal)?;
     let counted = Standing { tally: &tally, day: &today };
     let mut value = json!({
-        "address": desk.wallet(),
+        "address": service.wallet(),
         "balanceMicro": balance_micro,
         "key": key.name,
         "limits": key.limits,
@@ -53,7 +53,10 @@ pub(super) async fn wallet(
 }
 
 /// Published agents.
-pub(super) async fn list_agents(desk: &Desk, given: Option<JsonObject>) -> Result<Value, Fault> {
+pub(super) async fn list_agents(
+    service: &RequestService,
+    given: Option<JsonObject>,
+) -> Result<Value, Fault> {
     let known = [FILTERS.as_slice(), &["limit", "cursor"]].concat();
     let arguments = Arguments::of(given, &known)?;
     let mut filter = Map::new();
@@ -66,7 +69,7 @@ pub(super) async fn list_agents(desk: &Desk, given: Option<JsonObject>) -> Resul
     let cursor = arguments.text("cursor")?.map(str::to_owned);
     let page = Page { cursor, limit: u32::try_from(limit).ok() };
     let told: Value =
-        desk.node.client.agents(&filter, &page).await.map_err(|it| fault(&it))?.into_value();
+        service.node.client.agents(&filter, &page).await.map_err(|it| fault(&it))?.into_value();
     let agents = told["items"].as_array().into_iter().flatten();
     let mut value = json!({ "agents": agents.map(agent).collect::<Vec<_>>() });
     if let Some(next) = told["nextCursor"].as_str() {
@@ -96,6 +99,8 @@ fn agent(told: &Value) -> Value {
 fn fault(error: &ClientError) -> Fault {
     match error.retry_after() {
         Some(_) => Fault::node_away(&error.to_string()),
-        None => Fault::malformed(format!("the node does not list agents so: {error}")),
+        None => {
+            Fault::malformed(format!("the node does not accept this request for agents: {error}"))
+        }
     }
 }

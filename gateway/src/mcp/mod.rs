@@ -1,8 +1,9 @@
-//! The Model Context Protocol: the desk as tools.
+//! The Model Context Protocol: the service as tools.
 //!
 //! ```text
 //! POST /mcp   ──▶ http.rs ──▶ Server ──▶ ask.rs      a question, priced and reserved for like any other
-//! stdin/out   ──▶ stdio.rs ─▶   │    ──▶ runs.rs     runs that the key asked for
+//! stdin/out   ──▶ stdio.rs ─▶   │    ──▶ calls.rs    a call of an agent
+//!                               │    ──▶ runs.rs     what the key asked for
 //!                               │    ──▶ lists.rs    wallet and agents
 //!                               └──────▶ tools.rs    what clients are told of them
 //! ```
@@ -13,11 +14,13 @@
 mod answer;
 mod arguments;
 mod ask;
+mod calls;
 mod http;
 mod lists;
 mod runs;
 mod stdio;
 mod tools;
+mod wait;
 mod watch;
 
 use std::borrow::Cow;
@@ -25,15 +28,17 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, Implementation, JsonObject, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::desk::Desk;
 use crate::http::PUBLIC;
 use crate::keys::Key;
+use crate::openai::Fault;
+use crate::operate::{Asking, Interface};
+use crate::request_service::RequestService;
 use answer::Told;
 pub(crate) use http::{guard, service};
 pub use stdio::{StdioError, serve_stdio};
@@ -52,10 +57,19 @@ enum Access {
     Process(Box<Key>),
 }
 
-/// The tools of a desk.
+impl Access {
+    const fn interface(&self) -> Interface {
+        match self {
+            Self::Each => Interface::Mcp,
+            Self::Process(_) => Interface::Stdio,
+        }
+    }
+}
+
+/// The tools of a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    desk: Arc<Desk>,
+    service: Arc<RequestService>,
     access: Access,
 }
 
@@ -76,19 +90,45 @@ impl Server {
     ) -> Result<Told, ErrorData> {
         let key = self.key(context)?;
         let CallToolRequestParams { name, arguments, .. } = request;
-        let (desk, mut watcher) = (&self.desk, Watcher::new(context));
+        let (service, mut watcher) = (&self.service, Watcher::new(context));
         let told = match name.as_ref() {
-            "ask" => ask::ask((desk, key), arguments, &mut watcher).await,
-            "get_run" => runs::get_run((desk, key), arguments, &mut watcher).await,
-            "cancel" => runs::cancel((desk, key), arguments, &mut watcher).await,
-            "wallet" => lists::wallet(desk, &key, arguments).await.map(Told::well),
-            "list_agents" => lists::list_agents(desk, arguments).await.map(Told::well),
-            other => {
-                let other = crate::openai::short(other);
-                return Err(ErrorData::invalid_params(format!("Unknown tool: {other}"), None));
-            }
+            "get_agent" => calls::get_agent(service, arguments).await.map(Told::well),
+            "get_call" => runs::get_call((service, key), arguments, &mut watcher).await,
+            "get_run" => runs::get_run((service, key), arguments, &mut watcher).await,
+            "cancel" => runs::cancel((service, key), arguments, &mut watcher).await,
+            "wallet" => lists::wallet(service, &key, arguments).await.map(Told::well),
+            "list_agents" => lists::list_agents(service, arguments).await.map(Told::well),
+            paying => match self.pay((paying, arguments), key, &mut watcher).await {
+                Some(told) => told,
+                None => {
+                    let other = crate::openai::short(paying);
+                    return Err(ErrorData::invalid_params(format!("Unknown tool: {other}"), None));
+                }
+            },
         };
-        Ok(told.unwrap_or_else(|fault| Told { value: answer::failed(&fault), is_error: true }))
+        Ok(told.unwrap_or_else(|fault| Told::badly(&fault)))
+    }
+
+    /// Has a tool spend money; none if there is no such tool.
+    async fn pay(
+        &self,
+        (name, arguments): (&str, Option<JsonObject>),
+        key: Key,
+        watcher: &mut Watcher<'_>,
+    ) -> Option<Result<Told, Fault>> {
+        let service = &self.service;
+        let pinned = service.pinned.iter().find(|it| it.name == name);
+        if pinned.is_none() && name != "ask" && name != "call_agent" {
+            return None;
+        }
+        let asking = Asking::over(self.access.interface(), &service.store.meter.counters);
+        let (buyer, waiting) = ((service, key), (watcher, &asking));
+        let told = match (name, pinned) {
+            (_, Some(pinned)) => calls::call_pinned(buyer, (pinned, arguments), waiting).await,
+            ("call_agent", None) => calls::call_agent(buyer, arguments, waiting).await,
+            (_, None) => ask::ask(buyer, arguments, waiting).await,
+        };
+        Some(told.inspect_err(|fault| asking.failed(fault)))
     }
 }
 
@@ -100,7 +140,8 @@ impl ServerHandler for Server {
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
             .with_server_info(implementation)
             .with_instructions(format!(
-                "Miners of the Ombra chain answer questions for money of a wallet. {PUBLIC}"
+                "Miners of the Ombra chain answer questions and calls of agents for money of a wallet. \
+                 {PUBLIC}"
             ))
     }
 
@@ -113,11 +154,11 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(tools::all(&self.service.pinned)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::all().into_iter().find(|tool| tool.name == name)
+        tools::all(&self.service.pinned).into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(

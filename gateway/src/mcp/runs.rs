@@ -1,4 +1,4 @@
-//! `get_run` and `cancel`: runs that the key asked for.
+//! `get_run`, `get_call` and `cancel`: what the key asked for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,53 +10,74 @@ use tokio::time::Instant;
 use types::Hash;
 
 use super::answer::{self, Told};
-use super::arguments::{Arguments, RUN_ID, WAIT_SECONDS, WAIT_SECONDS_MAX};
+use super::arguments::{Arguments, CALL_ID, RUN_ID, WAIT_SECONDS, WAIT_SECONDS_MAX};
 use super::watch::{Seen, Watcher};
-use crate::desk::{Desk, Progress};
 use crate::keys::Key;
 use crate::openai::Fault;
 use crate::record::{Phase, Record, RequestId, Unpaid};
+use crate::request_service::{Progress, RequestService};
 use crate::store::TakenBack;
 
 /// How far a run is, or its answer.
 pub(super) async fn get_run(
-    (desk, key): (&Arc<Desk>, Key),
+    (service, key): (&Arc<RequestService>, Key),
     given: Option<JsonObject>,
     watcher: &mut Watcher<'_>,
 ) -> Result<Told, Fault> {
     let arguments = Arguments::of(given, &[RUN_ID, WAIT_SECONDS])?;
-    let run = arguments.run_id()?;
-    let wait_seconds = arguments.wait_seconds(0)?;
-    let record = made(desk, &key, run)?;
+    let record = made(service, &key, arguments.id(RUN_ID)?)?;
+    look(service, &record, arguments.wait_seconds(0)?, watcher).await
+}
+
+/// How far a call is, or its answer.
+pub(super) async fn get_call(
+    (service, key): (&Arc<RequestService>, Key),
+    given: Option<JsonObject>,
+    watcher: &mut Watcher<'_>,
+) -> Result<Told, Fault> {
+    let arguments = Arguments::of(given, &[CALL_ID, WAIT_SECONDS])?;
+    let call = arguments.id(CALL_ID)?;
+    let record = service.made(key.id, call)?.filter(|it| !it.work.is_run());
+    let record = record.ok_or_else(|| Fault::no_such_call(CALL_ID, &call))?;
+    look(service, &record, arguments.wait_seconds(0)?, watcher).await
+}
+
+async fn look(
+    service: &Arc<RequestService>,
+    record: &Record,
+    wait_seconds: u64,
+    watcher: &mut Watcher<'_>,
+) -> Result<Told, Fault> {
     // What has ended only has to be fetched.
     let seconds = if record.is_over() { WAIT_SECONDS_MAX } else { wait_seconds };
     let deadline = Instant::now() + Duration::from_secs(seconds);
-    let mut progress = desk.follow_on(record.id);
+    let mut progress = service.follow_on(record.id);
+    let named = |now: &Progress| Progress { run: record.run(), call: record.call(), ..now.clone() };
     match watcher.until(&mut progress, deadline, |_| false).await {
-        Seen::Ended(ended) => Ok(Told::well(answer::ended(Some(run), &ended))),
-        Seen::Running(now) => Ok(Told::well(answer::running(Some(run), &now))),
+        Seen::Ended(ended) => Ok(Told::well(answer::ended(&named(&progress.borrow()), &ended))),
+        Seen::Running(now) => Ok(Told::well(answer::running(&named(&now)))),
         Seen::Gone => Err(Fault::still_running()),
     }
 }
 
 /// Takes a run back that waits for a miner.
 pub(super) async fn cancel(
-    (desk, key): (&Arc<Desk>, Key),
+    (service, key): (&Arc<RequestService>, Key),
     given: Option<JsonObject>,
     watcher: &mut Watcher<'_>,
 ) -> Result<Told, Fault> {
-    let run = Arguments::of(given, &[RUN_ID])?.run_id()?;
-    let record = made(desk, &key, run)?;
+    let run = Arguments::of(given, &[RUN_ID])?.id(RUN_ID)?;
+    let record = made(service, &key, run)?;
     if matches!(record.phase, Phase::Unpaid { why: Unpaid::Cancelled, .. }) {
         return Ok(Told::well(cancelled(run)));
     }
     let deadline = Instant::now() + Duration::from_secs(WAIT_SECONDS_MAX);
-    let mut progress = desk.follow_on(record.id);
-    mark(desk, record.id, &mut progress, watcher, deadline).await?;
+    let mut progress = service.follow_on(record.id);
+    mark(service, record.id, &mut progress, watcher, deadline).await?;
     match watcher.until(&mut progress, deadline, |it| it.is_claimed).await {
         Seen::Ended(ended) => match &*ended {
             Err(fault) if *fault == Fault::cancelled() => Ok(Told::well(cancelled(run))),
-            Ok(_) | Err(_) => Err(Fault::not_cancellable("it ended meanwhile")),
+            Ok(_) | Err(_) => Err(Fault::not_cancellable("it has ended in the meantime")),
         },
         Seen::Running(now) if now.is_claimed => Err(claimed()),
         Seen::Running(_) => Ok(Told::well(json!({ "status": "cancelling", "runId": run }))),
@@ -64,20 +85,21 @@ pub(super) async fn cancel(
     }
 }
 
-fn made(desk: &Desk, key: &Key, run: Hash) -> Result<Record, Fault> {
-    desk.made(key.id, run)?.ok_or_else(|| Fault::no_such_run(RUN_ID, &run))
+fn made(service: &RequestService, key: &Key, run: Hash) -> Result<Record, Fault> {
+    let record = service.made(key.id, run)?.filter(|it| it.work.is_run());
+    record.ok_or_else(|| Fault::no_such_run(RUN_ID, &run))
 }
 
 /// Marks the run, as soon as it is on the chain.
 async fn mark(
-    desk: &Arc<Desk>,
+    service: &Arc<RequestService>,
     id: RequestId,
     progress: &mut watch::Receiver<Progress>,
     watcher: &mut Watcher<'_>,
     deadline: Instant,
 ) -> Result<(), Fault> {
     loop {
-        match desk.take_back(id).await? {
+        match service.take_back(id).await? {
             TakenBack::Marked(_) => return Ok(()),
             TakenBack::Claimed => return Err(claimed()),
             TakenBack::Over => return Err(Fault::not_cancellable("it has ended")),

@@ -8,7 +8,7 @@ use rmcp::service::RequestContext;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::desk::{Ended, Progress};
+use crate::request_service::{Ended, Progress};
 
 /// What came of waiting.
 #[derive(Debug)]
@@ -72,24 +72,28 @@ impl<'a> Watcher<'a> {
         #[expect(clippy::cast_precision_loss, reason = "a stage is a small number")]
         let param = ProgressNotificationParam::new(token, stage as f64).with_message(message);
         if let Err(error) = self.context.peer.notify_progress(param).await {
-            tracing::debug!(%error, "a client does not hear of progress");
+            tracing::debug!(%error, "cannot send progress to a client");
         }
     }
 }
 
-/// How far a run is, as a number that only grows, and in words.
+/// How far a run or a call is, as a number that only grows, and in words.
 fn stage(progress: &Progress) -> (u64, String) {
-    let run = progress.run.map_or_else(String::new, |run| format!("run {run} "));
+    let (made, waits, works, counted) = match (progress.run, progress.call) {
+        (Some(run), _) => (format!("run {run}"), "a miner", "is worked on", "steps"),
+        (None, Some(call)) => {
+            (format!("call {call}"), "its committee", "has its committee", "answers")
+        }
+        (None, None) => return (0, String::new()),
+    };
+    let Progress { steps, .. } = progress;
     match progress {
-        Progress { ended: Some(_), steps, .. } => {
-            (steps.saturating_add(4), format!("{run}has ended"))
+        Progress { ended: Some(_), .. } => (steps.saturating_add(4), format!("{made} has ended")),
+        Progress { is_claimed: true, .. } => {
+            (steps.saturating_add(3), format!("{made} {works}, {steps} {counted} so far"))
         }
-        Progress { is_claimed: true, steps, .. } => {
-            (steps.saturating_add(3), format!("{run}is worked on, {steps} steps so far"))
-        }
-        Progress { request_tx: Some(_), .. } => (2, format!("{run}waits for a miner")),
-        Progress { run: Some(_), .. } => (1, format!("{run}is on its way into a block")),
-        Progress { .. } => (0, String::new()),
+        Progress { request_tx: Some(_), .. } => (2, format!("{made} waits for {waits}")),
+        Progress { .. } => (1, format!("{made} is on its way into a block")),
     }
 }
 
@@ -100,7 +104,7 @@ mod tests {
     use types::Hash;
 
     use super::stage;
-    use crate::desk::Progress;
+    use crate::request_service::Progress;
 
     #[test]
     fn the_number_of_a_stage_only_grows() {
@@ -117,5 +121,8 @@ mod tests {
         told.push(number);
         assert!(words.contains("2 steps"), "{words}");
         assert_eq!(vec![0, 1, 2, 3, 5], told);
+        let call = Progress { run: None, call: Some(Hash::ZERO), ..progress };
+        let (number, words) = stage(&call);
+        assert!(number == 5 && words.ends_with("has its committee, 2 answers so far"), "{words}");
     }
 }

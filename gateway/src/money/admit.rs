@@ -29,7 +29,7 @@ pub enum Refused {
     #[error("the key has expired")]
     Expired,
     /// The key may not ask this model.
-    #[error("the key may not ask the model {model:?}; it may ask {}", may.join(", "))]
+    #[error("the key may not use the model {model:?}; it may use {}", may.join(", "))]
     Model {
         /// Which.
         model: String,
@@ -38,8 +38,8 @@ pub enum Refused {
     },
     /// One request is too dear.
     #[error(
-        "the request may cost up to {micro} micro-OMBRA, the key allows {most_micro} for one request; \
-         ask for fewer max_completion_tokens"
+        "the request may cost up to {micro} micro-OMBRA, but the key allows {most_micro} for one \
+         request"
     )]
     PerRequest {
         /// What it may cost.
@@ -48,13 +48,13 @@ pub enum Refused {
         most_micro: u64,
     },
     /// Too many requests at once.
-    #[error("the key has {most} requests under way, and that is as many as it may have")]
+    #[error("the key has {most} requests under way, which is its limit")]
     Parallel {
         /// How many it may have.
         most: u64,
     },
     /// Too many requests in a minute.
-    #[error("the key may make {most} requests in a minute")]
+    #[error("the key may make {most} requests per minute")]
     Rate {
         /// How many it may make.
         most: u64,
@@ -63,8 +63,8 @@ pub enum Refused {
     },
     /// The budget does not have so much left.
     #[error(
-        "the request may cost up to {micro} micro-OMBRA, and the budget of the key has {left_micro} \
-         left{}", of_period(*per)
+        "the request may cost up to {micro} micro-OMBRA, but the budget of the key has \
+         {left_micro} left{}", of_period(*per)
     )]
     Budget {
         /// What it may cost.

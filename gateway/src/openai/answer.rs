@@ -47,7 +47,7 @@ impl Reply {
             "stop" => ("stop", response, Vec::new()),
             "length" => ("length", response, Vec::new()),
             "tool_calls" if tool_calls.is_empty() => {
-                return Err("the miner's answer has calls, and none is in it".to_owned());
+                return Err("the miner's answer announces calls but contains none".to_owned());
             }
             "tool_calls" => ("tool_calls", response, tool_calls),
             // What the money was enough for.

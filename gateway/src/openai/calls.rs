@@ -17,7 +17,10 @@ pub(super) fn check(messages: &[Value]) -> Result<(), Fault> {
         let param = format!("messages[{place}]");
         if let Some(id) = message.get("toolCallId").and_then(Value::as_str) {
             if !waiting.remove(id) {
-                return Err(wrong(format!("{param}.tool_call_id"), "no call with this id waits"));
+                return Err(wrong(
+                    format!("{param}.tool_call_id"),
+                    "no call with this id is waiting for a result",
+                ));
             }
             continue;
         }
@@ -31,7 +34,7 @@ pub(super) fn check(messages: &[Value]) -> Result<(), Fault> {
                 return Err(wrong(format!("{param}.tool_calls"), &message));
             }
             if !known.insert(id) {
-                let message = format!("the id {id:?} is that of another call");
+                let message = format!("the id {id:?} belongs to another call");
                 return Err(wrong(format!("{param}.tool_calls"), &message));
             }
             waiting.insert(id);

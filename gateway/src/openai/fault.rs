@@ -103,7 +103,7 @@ impl Fault {
     /// An `Idempotency-Key` that was used with another body.
     #[must_use]
     pub fn name_reused() -> Self {
-        let message = "the Idempotency-Key was used with another body; send the same body, or \
+        let message = "the Idempotency-Key was used with another request; send the same request, or \
                        another key";
         Self::new(422, INVALID, "idempotency_key_reused", message.to_owned())
     }
@@ -144,11 +144,78 @@ impl Fault {
         Self::new(503, SERVER, "no_miner", message.to_owned())
     }
 
+    /// Too few miners for a committee. Nothing was paid for it but its place on the chain, if it has one.
+    #[must_use]
+    pub fn no_committee(why: &str) -> Self {
+        Self::new(503, SERVER, "no_miner", format!("there is no committee for the call: {why}"))
+    }
+
+    /// A call that ended without an answer; money moved.
+    #[must_use]
+    pub fn call_failed_paid(why: &str) -> Self {
+        let message = format!("the call was paid for but has no answer: {why}");
+        let fault = Self::new(502, SERVER, "call_failed_paid", message);
+        Self { should_retry: Some(false), ..fault }
+    }
+
+    /// A call that was paid and whose answer the node does not have.
+    #[must_use]
+    pub fn answer_missing() -> Self {
+        let message =
+            "the call was paid for, but the node does not have its answer now; the chain has it";
+        let fault = Self::new(502, SERVER, "answer_missing", message.to_owned());
+        Self { should_retry: Some(false), ..fault }
+    }
+
+    /// A call that may cost more than the gateway's settings allow.
+    #[must_use]
+    pub fn too_dear(micro: u64, most_micro: u64) -> Self {
+        let message = format!(
+            "the call may cost up to {micro} micro-OMBRA, but the settings of the gateway allow \
+             {most_micro} (call_micro_max)"
+        );
+        Self::quota(message)
+    }
+
+    /// An agent that the chain does not have.
+    #[must_use]
+    pub fn no_such_agent(model: &str) -> Self {
+        let message = format!("agent: the chain does not have {model}");
+        let fault = Self::new(404, INVALID, "agent_not_found", message);
+        Self { param: Some("agent".to_owned()), ..fault }
+    }
+
+    /// An agent that takes no call, or terms that the chain does not take.
+    #[must_use]
+    pub fn not_callable(why: &str) -> Self {
+        Self::new(
+            400,
+            INVALID,
+            "not_callable",
+            format!("the agent cannot be called this way: {why}"),
+        )
+    }
+
+    /// A method that an agent does not have.
+    #[must_use]
+    pub fn no_such_method(message: &str) -> Self {
+        let fault = Self::new(404, INVALID, "method_not_found", message.to_owned());
+        Self { param: Some("method".to_owned()), ..fault }
+    }
+
     /// A run that is none of the key's.
     #[must_use]
     pub fn no_such_run(param: &str, run: &types::Hash) -> Self {
         let message = format!("{param}: no request of this key made the run {run}");
         let fault = Self::new(404, INVALID, "run_not_found", message);
+        Self { param: Some(param.to_owned()), ..fault }
+    }
+
+    /// A call that is none of the key's.
+    #[must_use]
+    pub fn no_such_call(param: &str, call: &types::Hash) -> Self {
+        let message = format!("{param}: no request of this key made the call {call}");
+        let fault = Self::new(404, INVALID, "call_not_found", message);
         Self { param: Some(param.to_owned()), ..fault }
     }
 
@@ -161,7 +228,7 @@ impl Fault {
     /// The client took the run back before a miner had it.
     #[must_use]
     pub fn cancelled() -> Self {
-        let message = "the run was taken back before a miner had it; its escrow is back";
+        let message = "the run was cancelled before a miner claimed it; its escrow came back";
         let fault = Self::new(409, INVALID, "cancelled", message.to_owned());
         Self { should_retry: Some(false), ..fault }
     }
@@ -172,7 +239,7 @@ impl Fault {
         if code == "INSUFFICIENT_BALANCE" {
             return Self::quota("the gateway's wallet does not have the escrow".to_owned());
         }
-        let message = format!("the chain refused the request: {code}; nothing was paid");
+        let message = format!("the chain rejected the request: {code}; nothing was paid");
         Self::new(502, SERVER, "chain_refused", message)
     }
 
@@ -186,7 +253,7 @@ impl Fault {
     /// A run ended without an answer, and was paid for.
     #[must_use]
     pub fn failed_paid(why: &str) -> Self {
-        let message = format!("the run was paid and has no answer: {why}");
+        let message = format!("the run was paid for but has no answer: {why}");
         let fault = Self::new(502, SERVER, "run_failed_paid", message);
         Self { should_retry: Some(false), ..fault }
     }
@@ -203,8 +270,8 @@ impl Fault {
     /// follows it.
     #[must_use]
     pub fn still_running() -> Self {
-        let message = "the run goes on and the time of this request is over; the same request again, \
-                       as a retry or with the same Idempotency-Key, follows the same run";
+        let message = "this request has timed out, but its run goes on; the same request again, as \
+                       a retry or with the same Idempotency-Key, follows the same run";
         let fault = Self::new(504, SERVER, "still_running", message.to_owned());
         Self { should_retry: Some(true), ..fault }
     }
@@ -212,7 +279,7 @@ impl Fault {
     /// The gateway stops. What was begun goes on at its next start.
     #[must_use]
     pub fn stopping() -> Self {
-        let message = "the gateway is being stopped; what was begun goes on at its next start";
+        let message = "the gateway is stopping; unfinished requests go on at its next start";
         Self::new(503, SERVER, "gateway_stopping", message.to_owned())
     }
 

@@ -72,7 +72,7 @@ fn check_members(param: &str, role: &str, given: &Map<String, Value>) -> Result<
         };
         if !is_known {
             let param = format!("{param}.{name}");
-            let message = format!("{param}: a message of role {role} has no such member here");
+            let message = format!("{param}: a message of role {role} cannot have this member");
             return Err(Fault::parameter(param, message));
         }
     }
@@ -90,7 +90,7 @@ fn content(param: &str, given: Option<&Value>, has_calls: bool) -> Result<String
         None | Some(Value::Null) if has_calls => Ok(String::new()),
         None | Some(_) => {
             let got = given.map_or_else(|| "nothing".to_owned(), Value::to_string);
-            let message = format!("{param}: expected a text or parts of text, got {}", short(&got));
+            let message = format!("{param}: expected a string or text parts, got {}", short(&got));
             Err(Fault::parameter(param, message))
         }
     }
@@ -104,13 +104,13 @@ fn part(param: &str, value: &Value) -> Result<String, Fault> {
         "refusal" => given.get("refusal"),
         _ => {
             let param = format!("{param}.type");
-            let message = format!("{param}: only parts of type text can be asked, got {kind:?}");
+            let message = format!("{param}: only parts of type text are supported, got {kind:?}");
             return Err(Fault::unsupported(param, message));
         }
     };
     text.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
         let param = format!("{param}.{kind}");
-        Fault::parameter(param.clone(), format!("{param}: expected a text"))
+        Fault::parameter(param.clone(), format!("{param}: expected a string"))
     })
 }
 
@@ -129,7 +129,7 @@ fn tool_call(param: &str, value: &Value) -> Result<Value, Fault> {
         value
             .and_then(Value::as_str)
             .map(str::to_owned)
-            .ok_or_else(|| Fault::parameter(param.clone(), format!("{param}: expected a text")))
+            .ok_or_else(|| Fault::parameter(param.clone(), format!("{param}: expected a string")))
     };
     let id = member("id", given.get("id"))?;
     let function =
@@ -139,7 +139,7 @@ fn tool_call(param: &str, value: &Value) -> Result<Value, Fault> {
     let written = if written.trim().is_empty() { "{}" } else { written.as_str() };
     let arguments: Map<String, Value> = serde_json::from_str(written).map_err(|error| {
         let param = format!("{param}.function.arguments");
-        let message = format!("{param}: expected JSON of an object in a text: {error}");
+        let message = format!("{param}: expected a JSON object in a string: {error}");
         Fault::parameter(param, message)
     })?;
     Ok(json!({ "id": id, "name": name, "arguments": arguments }))

@@ -53,7 +53,7 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, Fault> {
     let body: Value = serde_json::from_slice(body)
         .map_err(|error| Fault::malformed(format!("the body is not JSON: {error}")))?;
     let Value::Object(body) = body else {
-        return Err(Fault::malformed("the body is JSON and no object".to_owned()));
+        return Err(Fault::malformed("the body is JSON but not an object".to_owned()));
     };
     for name in body.keys() {
         check_name(name)?;
@@ -73,8 +73,8 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, Fault> {
     let schema = tools::response_schema(body.get("response_format"))?;
     let stop = stop(body.get("stop"))?;
     if schema.is_some() && (tools::forces(&choice) || stop.is_some()) {
-        let message = "response_format: no answer has a form beside a tool_choice that forces a call, \
-                       or beside stop";
+        let message = "response_format cannot be combined with a tool_choice that forces a call, \
+                       or with stop";
         return Err(Fault::parameter("response_format", message));
     }
     args.insert("toolChoice".to_owned(), choice);
@@ -127,7 +127,7 @@ fn check_unsupported(body: &Map<String, Value>) -> Result<(), Fault> {
         let written = value.to_string();
         if !neutral.contains(&written.as_str()) {
             let may = match neutral {
-                [] => "this gateway does not have it".to_owned(),
+                [] => "this gateway does not support it".to_owned(),
                 only => format!("expected {}", only.join(" or ")),
             };
             let message = format!("{name}: {may}, got {}", short(&written));
@@ -176,7 +176,7 @@ fn output_tokens_max(body: &Map<String, Value>) -> Result<Option<u64>, Fault> {
 fn stop(given: Option<&Value>) -> Result<Option<Value>, Fault> {
     let wrong = || {
         let message =
-            format!("stop: expected a text or 1 to {STOPS_MAX} of them, none of them empty");
+            format!("stop: expected a string or 1 to {STOPS_MAX} of them, none of them empty");
         Fault::parameter("stop", message)
     };
     let stops = match given {
@@ -198,7 +198,7 @@ fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, Fault> 
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => {
-            let message = format!("{name}: expected a text, got {}", short(&other.to_string()));
+            let message = format!("{name}: expected a string, got {}", short(&other.to_string()));
             Err(Fault::parameter(name, message))
         }
     }
@@ -225,7 +225,7 @@ pub(super) fn object<'a>(param: &str, value: &'a Value) -> Result<&'a Map<String
 }
 
 fn missing(param: &str) -> Fault {
-    Fault::parameter(param, format!("{param}: expected, and missing"))
+    Fault::parameter(param, format!("{param} is missing"))
 }
 
 /// The most characters of a value that an error repeats.

@@ -224,7 +224,7 @@ fn calls_keep_the_text_of_their_arguments() {
 fn what_is_no_answer_says_why() {
     let why = |answer: &Value, status| Reply::parse(&answer.to_string(), status).unwrap_err();
     assert_eq!("no time", why(&answer("error", "no time"), "failed"));
-    assert!(why(&answer("tool_calls", ""), "completed").contains("none is in it"));
+    assert!(why(&answer("tool_calls", ""), "completed").contains("but contains none"));
     assert!(why(&json!({ "text": "hello" }), "completed").contains("inferMessages"));
     let cut = answer("error", "Half of\n\n[cut off: the escrow is used up]");
     let reply = Reply::parse(&cut.to_string(), "insufficient_funds").unwrap();

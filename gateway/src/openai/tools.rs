@@ -57,7 +57,7 @@ fn function(param: &str, value: &Value) -> Result<Value, Fault> {
             let param = format!("{param}.{name}");
             return Err(Fault::parameter(
                 param.clone(),
-                format!("{param}: a function has no such member"),
+                format!("{param}: a function cannot have this member"),
             ));
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn choice(given: Option<&Value>, functions: &[Value]) -> Result<Value
         }
     };
     if functions.is_empty() {
-        return Err(wrong("a function is to be called, and tools has none"));
+        return Err(wrong("a function call is required, but tools has no function"));
     }
     if let Some(name) = choice.get("name")
         && !functions.iter().any(|function| function.get("name") == Some(name))
@@ -134,7 +134,7 @@ pub(super) fn response_schema(given: Option<&Value>) -> Result<Option<Value>, Fa
 
 fn needed_text(param: &str, value: Option<&Value>) -> Result<String, Fault> {
     let text = optional_text(param, value)?.filter(|text| !text.is_empty());
-    text.ok_or_else(|| Fault::parameter(param, format!("{param}: expected a text, got nothing")))
+    text.ok_or_else(|| Fault::parameter(param, format!("{param} is missing; expected a string")))
 }
 
 fn optional_text(param: &str, value: Option<&Value>) -> Result<Option<String>, Fault> {
@@ -142,7 +142,7 @@ fn optional_text(param: &str, value: Option<&Value>) -> Result<Option<String>, F
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => {
-            let message = format!("{param}: expected a text, got {}", short(&other.to_string()));
+            let message = format!("{param}: expected a string, got {}", short(&other.to_string()));
             Err(Fault::parameter(param, message))
         }
     }

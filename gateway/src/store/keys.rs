@@ -5,8 +5,8 @@ use redb::ReadableDatabase;
 use serde::{Deserialize, Serialize};
 use types::Hash;
 
-use super::tables::{DAYS, HASHES, KEYS, META, NEXT, Next, Result, TALLIES, get, put, read};
-use super::{Store, rows};
+use super::Store;
+use super::tables::{DAYS, HASHES, KEYS, META, NEXT, Next, Result, TALLIES, get, put, read, rows};
 use crate::keys::{Key, KeyId, Secret};
 use crate::money::{Day, Limits, Tally, day_of};
 
@@ -20,7 +20,7 @@ pub enum KeyFault {
     #[error("there is no key {0:?} in force")]
     Unknown(String),
     /// The system has no chance to give for a secret.
-    #[error("no chance for a secret: {0}")]
+    #[error("cannot get random bytes for a secret: {0}")]
     Chance(getrandom::Error),
     /// The store cannot be used.
     #[error(transparent)]

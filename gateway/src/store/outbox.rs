@@ -9,8 +9,7 @@ use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
 
 use super::Store;
 use super::requests::{keep, record};
-use super::rows;
-use super::tables::{About, LOOSE, Loose, OUTBOX, Post, RUNS, Result, get, put, read};
+use super::tables::{About, LOOSE, Loose, OUTBOX, Post, RUNS, Result, get, put, read, rows};
 use crate::record::{Included, Phase, Purpose, Record, RequestId};
 
 impl Store {

@@ -3,8 +3,8 @@
 use miner::journal::JournalError;
 use redb::ReadableDatabase;
 
-use super::tables::{KEYS, put};
-use super::{KeyFault, Store, rows};
+use super::tables::{KEYS, put, rows};
+use super::{KeyFault, Store};
 use crate::keys::Key;
 use crate::money::Limits;
 

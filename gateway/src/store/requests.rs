@@ -1,15 +1,16 @@
 //! Requests in the store: each is admitted, reserved for, and released in one transaction.
 
-use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
+use miner::journal::JournalError;
+use redb::{Durability, ReadableDatabase, ReadableTable, WriteTransaction};
 use types::Hash;
 
 use super::Store;
 use super::tables::{
-    BODIES, DAYS, META, NAMES, NEXT, Next, OPEN, REQUESTS, Result, TALLIES, get, put, read,
+    BODIES, DAYS, META, NAMES, NEXT, Next, OPEN, REQUESTS, Result, TALLIES, get, put, read, rows,
 };
 use crate::keys::{Key, KeyId};
 use crate::money::{Day, Demand, Refused, Standing, Tally, admit, day_of};
-use crate::record::{Delivery, Phase, Record, RequestId};
+use crate::record::{Delivery, Phase, Record, RequestId, Work};
 
 /// For how long an answer is kept for its `Idempotency-Key`.
 const NAMED_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -32,7 +33,9 @@ pub struct NewRequest {
     pub is_retry: bool,
     /// The model that it asks.
     pub model: String,
-    /// What its run has in escrow, micro-OMBRA.
+    /// What it asks the chain for.
+    pub work: Work,
+    /// What its run or call has in escrow, micro-OMBRA.
     pub max_fee_micro: u64,
     /// The most that it can cost, micro-OMBRA.
     pub micro: u64,
@@ -62,14 +65,52 @@ pub enum Admission {
     },
 }
 
+/// What tells whether a request repeats an earlier one.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// Whose it is.
+    pub key: KeyId,
+    /// SHA-256 of its body.
+    pub body: Hash,
+    /// SHA-256 of its `Idempotency-Key`, if it has one.
+    pub name: Option<Hash>,
+    /// Whether the client says that it has sent this before.
+    pub is_retry: bool,
+}
+
+impl NewRequest {
+    const fn identity(&self) -> Identity {
+        let Self { key: Key { id: key, .. }, body, name, is_retry, .. } = self;
+        Identity { key: *key, body: *body, name: *name, is_retry: *is_retry }
+    }
+}
+
 impl Store {
+    /// Finds the request that this one repeats, so that it is followed without being priced again.
+    ///
+    /// # Errors
+    /// When the store cannot be written; then nothing is.
+    pub async fn repeated(&self, identity: Identity) -> Result<Option<Admission>> {
+        if identity.name.is_none() && !identity.is_retry {
+            return Ok(None);
+        }
+        let now_ms = self.clock.now_ms();
+        self.change(move |write| known(write, identity, now_ms)).await
+    }
+
     /// Admits a request: finds the one that it repeats, or reserves its money and writes it down.
     ///
     /// # Errors
     /// When the store cannot be written; then nothing is.
     pub async fn admit(&self, new: NewRequest) -> Result<Admission> {
         let now_ms = self.clock.now_ms();
-        self.change(move |write| admitted(write, &new, now_ms)).await
+        let admission = self.change(move |write| admitted(write, &new, now_ms)).await?;
+        match &admission {
+            Admission::Refused(refused) => self.meter.refused(refused),
+            Admission::WalletEmpty { .. } => self.meter.wallet_is_empty(),
+            Admission::New(_) | Admission::Known(_) | Admission::NameReused => (),
+        }
+        Ok(admission)
     }
 
     /// A request.
@@ -128,12 +169,18 @@ impl Store {
     /// # Errors
     /// When the store cannot be written; then nothing is.
     pub async fn advance(&self, id: RequestId, phase: Phase) -> Result<()> {
-        self.change(move |write| {
-            let Some(record) = record(write, id)?.filter(|it| !it.is_over()) else { return Ok(()) };
+        let advanced = self.change(move |write| {
+            let Some(record) = record(write, id)?.filter(|it| !it.is_over()) else {
+                return Ok(None);
+            };
             let record = Record { phase, ..record };
-            if record.is_over() { end(write, &record) } else { keep(write, &record) }
-        })
-        .await
+            if record.is_over() { end(write, &record) } else { keep(write, &record) }?;
+            Ok(Some(record))
+        });
+        if let Some(record) = advanced.await? {
+            self.meter.went_on(&record, self.clock.now_ms());
+        }
+        Ok(())
     }
 
     /// Writes down whether the client got its answer.
@@ -141,13 +188,19 @@ impl Store {
     /// # Errors
     /// When the store cannot be written; then nothing is.
     pub async fn deliver(&self, id: RequestId, delivery: Delivery) -> Result<()> {
-        self.change(move |write| match record(write, id)? {
-            Some(record) if record.delivery != delivery => {
-                keep(write, &Record { delivery, ..record })
-            }
-            Some(_) | None => Ok(()),
-        })
-        .await
+        self.change(move |write| delivered(write, id, delivery)).await
+    }
+
+    /// The same, ordered at once: whoever is admitted after this finds it. What is given back tells when it
+    /// is written; there is none if too many changes wait, and nothing is ordered then.
+    pub fn deliver_next(
+        &self,
+        id: RequestId,
+        delivery: Delivery,
+    ) -> Option<impl Future<Output = Result<()>> + Send + 'static> {
+        let change = move |write: &WriteTransaction| delivered(write, id, delivery);
+        let written = self.writer.order(Durability::Immediate, change)?;
+        Some(async { written.await.map_err(|_gone| JournalError::Ended)? })
     }
 
     /// Writes down that no connection waits for anything, as it is when the gateway starts.
@@ -156,7 +209,7 @@ impl Store {
     /// When the store cannot be written; then nothing is.
     pub async fn lose_connections(&self) -> Result<()> {
         self.change(|write| {
-            let all: Vec<Record> = super::rows(&write.open_table(REQUESTS)?)?;
+            let all: Vec<Record> = rows(&write.open_table(REQUESTS)?)?;
             for record in all.into_iter().filter(|it| it.delivery == Delivery::Waiting) {
                 keep(write, &Record { delivery: Delivery::Lost, ..record })?;
             }
@@ -166,8 +219,15 @@ impl Store {
     }
 }
 
+fn delivered(write: &WriteTransaction, id: RequestId, delivery: Delivery) -> Result<()> {
+    match record(write, id)? {
+        Some(record) if record.delivery != delivery => keep(write, &Record { delivery, ..record }),
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn admitted(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<Admission> {
-    if let Some(known) = known(write, new, now_ms)? {
+    if let Some(known) = known(write, new.identity(), now_ms)? {
         return Ok(known);
     }
     let key = new.key.id;
@@ -198,6 +258,7 @@ fn admitted(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<A
         name: new.name,
         created_ms: now_ms,
         model: new.model.clone(),
+        work: new.work.clone(),
         max_fee_micro: new.max_fee_micro,
         reserved_micro: new.micro,
         phase: Phase::Reserved,
@@ -222,18 +283,18 @@ fn number(write: &WriteTransaction) -> Result<RequestId> {
 }
 
 /// The earlier request that this one repeats; it is picked up by that.
-fn known(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<Option<Admission>> {
-    let key = new.key.id.0;
+fn known(write: &WriteTransaction, new: Identity, now_ms: u64) -> Result<Option<Admission>> {
+    let Identity { key: KeyId(key), body, name, is_retry } = new;
     let mut found = None;
-    if let Some(name) = new.name {
+    if let Some(name) = name {
         let id = write.open_table(NAMES)?.get((key, *name.as_bytes()))?.map(|it| it.value());
         let named = id.map(|id| record(write, RequestId(id))).transpose()?.flatten();
         found = named.filter(|it| now_ms.saturating_sub(it.created_ms) < NAMED_MS);
-        if found.as_ref().is_some_and(|it| it.body != new.body) {
+        if found.as_ref().is_some_and(|it| it.body != body) {
             return Ok(Some(Admission::NameReused));
         }
-    } else if new.is_retry {
-        let body = *new.body.as_bytes();
+    } else if is_retry {
+        let body = *body.as_bytes();
         let bodies = write.open_table(BODIES)?;
         for row in bodies.range((key, body, 0)..=(key, body, u64::MAX))? {
             let id = RequestId(row?.0.value().2);

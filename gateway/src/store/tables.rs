@@ -146,3 +146,10 @@ pub(super) fn put<'a, K: Key + 'static, T: Serialize>(
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(JournalError::Damaged)
 }
+
+/// The rows of a table that is read.
+pub(super) fn rows<K: Key + 'static, T: DeserializeOwned>(
+    table: &impl ReadableTable<K, &'static [u8]>,
+) -> Result<Vec<T>> {
+    table.iter()?.map(|row| read(row?.1.value())).collect()
+}

@@ -4,16 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use agent::clock::Clock;
 use miner::outbox::{Rows as _, Slip, Verdict};
-use miner::ports::Clock;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use types::{Address, Hash};
 use wallet::Chain;
 
-use super::{About, Admission, Attached, KeyFault, NewRequest, OpenError, Store, TakenBack};
+use super::{
+    About, Admission, Attached, Identity, KeyFault, NewRequest, OpenError, Store, TakenBack,
+};
 use crate::keys::{Key, hash_of};
 use crate::money::{Budget, Limits, Period, Refused};
-use crate::record::{Bill, Delivery, Phase, Purpose, RequestId, Unpaid};
+use crate::operate::{Counters, Event};
+use crate::record::{Bill, Delivery, Phase, Purpose, RequestId, Unpaid, Work};
 
 #[derive(Debug)]
 struct TestClock(AtomicU64);
@@ -21,6 +25,23 @@ struct TestClock(AtomicU64);
 impl Clock for TestClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Everything that was counted.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<Event>>);
+
+impl Counters for Told {
+    fn count(&self, event: Event) {
+        self.0.lock().push(event);
+    }
+}
+
+impl Told {
+    /// What was counted since this was asked last.
+    fn news(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.0.lock())
     }
 }
 
@@ -39,6 +60,18 @@ impl Bench {
         let clock = Arc::new(TestClock(AtomicU64::new(NOW_MS)));
         let store = open(&folder.path().join("store"), &clock).unwrap();
         Self { store, clock, folder }
+    }
+
+    /// The same with somebody who counts.
+    fn counted() -> (Self, Arc<Told>) {
+        let (bench, told) = (Self::new(), Arc::new(Told::default()));
+        let store = bench.store.counted_by(Arc::<Told>::clone(&told));
+        (Self { store, ..bench }, told)
+    }
+
+    /// Some time passes.
+    fn pass(&self, ms: u64) {
+        self.clock.0.fetch_add(ms, Ordering::SeqCst);
     }
 
     /// The same after the process was killed and started again.
@@ -78,6 +111,7 @@ fn wants(key: &Key, body: &str, micro: u64) -> NewRequest {
         name: None,
         is_retry: false,
         model: "ombra".to_owned(),
+        work: Work::Run,
         max_fee_micro: micro - 10,
         micro,
         balance_micro: 1_000_000,
@@ -209,6 +243,18 @@ async fn a_retry_attaches_to_the_oldest_lost_request_that_nobody_picked_up() {
 }
 
 #[tokio::test]
+async fn a_retry_finds_what_was_lost_just_before_it() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let again = || NewRequest { is_retry: true, ..wants(&key, "a", 500) };
+    let first = new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+    // Nobody has waited for that yet.
+    let lost = bench.store.deliver_next(first, Delivery::Lost).expect("few changes wait");
+    assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
+    lost.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_transaction_is_in_the_outbox_until_its_fate_is_written() {
     let bench = Bench::new();
     let key = bench.key(Limits::default()).await;
@@ -326,14 +372,81 @@ async fn a_run_is_taken_back_while_it_waits_and_at_no_other_time() {
 }
 
 #[tokio::test]
+async fn a_repetition_is_found_without_being_priced() {
+    let bench = Bench::new();
+    let key = bench.key(Limits::default()).await;
+    let named = NewRequest { name: Some(hash_of("name")), ..wants(&key, "a", 500) };
+    let identity = |name: &str, body: &str| Identity {
+        key: key.id,
+        body: hash_of(body),
+        name: Some(hash_of(name)),
+        is_retry: false,
+    };
+    let found = async |identity| bench.store.repeated(identity).await.unwrap();
+    assert_eq!(None, found(identity("name", "a")).await);
+    let id = new(&bench.store.admit(named).await.unwrap());
+    assert_eq!(Some(Admission::Known(Attached(id))), found(identity("name", "a")).await);
+    assert_eq!(Some(Admission::NameReused), found(identity("name", "b")).await);
+    assert_eq!(None, found(identity("other", "a")).await);
+    let again = Identity { name: None, is_retry: true, ..identity("", "a") };
+    assert_eq!(None, found(again).await, "its connection is not lost");
+    bench.store.deliver(id, Delivery::Lost).await.unwrap();
+    assert_eq!(Some(Admission::Known(Attached(id))), found(again).await);
+}
+
+#[tokio::test]
 async fn a_key_finds_its_own_runs_only() {
     let bench = Bench::new();
     let key = bench.key(Limits::default()).await;
     let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
     bench.signed(id, 1).await;
     let run = Hash::digest(b"run");
-    let found = bench.store.request_of_run(key.id, run).unwrap();
+    let found = bench.store.request_that_made(key.id, run).unwrap();
     assert_eq!(Some(id), found.map(|record| record.id));
     let other = bench.store.process_key(Limits::default()).await.unwrap();
-    assert_eq!(None, bench.store.request_of_run(other.id, run).unwrap());
+    assert_eq!(None, bench.store.request_that_made(other.id, run).unwrap());
+}
+
+#[tokio::test]
+async fn a_request_is_counted_when_it_is_claimed_and_when_it_ends_once_each() {
+    let (bench, told) = Bench::counted();
+    let key = bench.key(Limits::default()).await;
+    let id = new(&bench.store.admit(wants(&key, "body", 300)).await.unwrap());
+    let run = Hash::digest(b"run");
+    let slip = bench.signed(id, 0).await;
+    bench.store.resolve(&slip, &Verdict::Included).await.unwrap();
+    assert_eq!(Vec::<Event>::new(), told.news());
+    bench.pass(400);
+    bench.store.advance(id, Phase::Running { run }).await.unwrap();
+    assert_eq!(vec![Event::Claimed { after_ms: 400 }], told.news());
+    // The claim lapses, and another miner comes.
+    bench.pass(100);
+    bench.store.advance(id, Phase::Sent { run, since_ms: 1 }).await.unwrap();
+    bench.store.advance(id, Phase::Running { run }).await.unwrap();
+    assert_eq!(Vec::<Event>::new(), told.news());
+    bench.pass(200);
+    bench.store.advance(id, bill()).await.unwrap();
+    let (outcome, micro) = ("paid", 137);
+    let paid = Event::Ended { outcome, micro, after_ms: 700, answer_ms: Some(300) };
+    assert_eq!(vec![paid], told.news());
+    bench.store.advance(id, bill()).await.unwrap();
+    assert_eq!(Vec::<Event>::new(), told.news());
+    let other = new(&bench.store.admit(wants(&key, "other", 300)).await.unwrap());
+    bench.store.advance(other, unpaid()).await.unwrap();
+    let (outcome, micro) = ("no_miner", 5);
+    let lost = Event::Ended { outcome, micro, after_ms: 0, answer_ms: None };
+    assert_eq!(vec![lost], told.news());
+}
+
+#[tokio::test]
+async fn a_refusal_is_counted_by_its_limit() {
+    let (bench, told) = Bench::counted();
+    let budget = Some(Budget { micro: 1_000, per: Period::Day });
+    let key = bench.key(Limits { budget, ..Limits::default() }).await;
+    new(&bench.store.admit(wants(&key, "body", 900)).await.unwrap());
+    bench.store.admit(wants(&key, "other", 300)).await.unwrap();
+    assert_eq!(vec![Event::Refused { limit: "budget" }], told.news());
+    let poor = NewRequest { balance_micro: 950, ..wants(&key, "third", 100) };
+    bench.store.admit(poor).await.unwrap();
+    assert_eq!(vec![Event::Refused { limit: "wallet" }], told.news());
 }

@@ -4,9 +4,10 @@ use std::io::Read;
 
 use sha2::{Digest as _, Sha256};
 
-use super::NAME_BYTES_MAX;
 use crate::error::FileError;
 
+/// The most bytes of a name of a setting or a tensor.
+const NAME_BYTES_MAX: u64 = 256;
 /// The most bytes of one text in the header: chat templates are the longest, with some thousands.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 

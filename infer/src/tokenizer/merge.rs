@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::Token;
+use super::token::Token;
 use crate::error::FileError;
 
 /// The merges by pair: how early, and into what.
@@ -36,7 +36,7 @@ impl Merges {
     /// leftmost. Takes time in proportion to `n log n`, so that a long piece costs no more than
     /// many short ones.
     pub(super) fn apply(&self, singles: impl Iterator<Item = Token>, out: &mut Vec<Token>) {
-        let mut chain = Chain(singles.map(Some).collect());
+        let mut chain = TokenChain(singles.map(Some).collect());
         if chain.0.len() < 2 {
             return out.extend(chain.0.into_iter().flatten());
         }
@@ -66,7 +66,7 @@ impl Merges {
 
     fn offer(
         &self,
-        chain: &Chain,
+        chain: &TokenChain,
         queue: &mut BinaryHeap<Reverse<Candidate>>,
         left: usize,
         right: usize,
@@ -79,9 +79,9 @@ impl Merges {
 }
 
 /// The tokens of a piece; a place is empty after its token was merged into one further left.
-struct Chain(Vec<Option<Token>>);
+struct TokenChain(Vec<Option<Token>>);
 
-impl Chain {
+impl TokenChain {
     fn pair(&self, left: usize, right: usize) -> Option<(Token, Token)> {
         Some(((*self.0.get(left)?)?, (*self.0.get(right)?)?))
     }

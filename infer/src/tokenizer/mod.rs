@@ -4,10 +4,12 @@ mod alphabet;
 mod merge;
 mod split;
 mod stream;
+mod token;
 
 use std::collections::BTreeMap;
 
 pub use stream::TextStream;
+pub use token::Token;
 
 use self::merge::Merges;
 use self::split::Splitter;
@@ -21,26 +23,6 @@ const SPLIT: &str = "smollm";
 
 /// The most tokens of a vocabulary.
 const VOCABULARY_MAX: usize = 1 << 20;
-
-/// The number of a token in its model's vocabulary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(u32);
-
-impl Token {
-    pub(crate) const fn new(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// The number.
-    #[must_use]
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// What a token is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +69,7 @@ impl Tokenizer {
         let mut controls = BTreeMap::new();
         let mut texts = BTreeMap::new();
         for (number, (name, kind)) in (0..).zip(names.iter().zip(kinds)) {
-            let token = Token(number);
+            let token = Token::new(number);
             let purpose = purpose(*kind, number)?;
             purposes.push(purpose);
             let (before, stands_for) = match purpose {
@@ -111,7 +93,7 @@ impl Tokenizer {
         let last = names.len() as u32 - 1;
         let end = metadata.number("tokenizer.ggml.eos_token_id", 0, last)? as u32;
         let splitter = Splitter::new();
-        Ok(Self { bytes, purposes, controls, singles, merges, splitter, end: Token(end) })
+        Ok(Self { bytes, purposes, controls, singles, merges, splitter, end: Token::new(end) })
     }
 
     /// How many tokens there are.
@@ -128,7 +110,7 @@ impl Tokenizer {
     /// The token with this number.
     #[must_use]
     pub fn token(&self, number: u32) -> Option<Token> {
-        ((number as usize) < self.bytes.len()).then_some(Token(number))
+        ((number as usize) < self.bytes.len()).then_some(Token::new(number))
     }
 
     /// Whether a token steers the model and stands for no text.

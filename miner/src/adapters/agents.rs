@@ -7,6 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::executor::{Agent, Context, Executed, Executors, MethodTool, Stop, Task, Verdict};
+use agent::messages::ToolSpec;
+use agent::tools::ports::{AgentBrief, AgentTools};
+use agent::tools::{Class, Code, Failure, Limits, Terms, Tool};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -17,11 +21,7 @@ use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
 use crate::chain::ChainError;
-use crate::executor::{Agent, Context, Executed, Executors, MethodTool, Stop, Task, Verdict};
 use crate::market::{AgentCache, Fitness, MarketParts, Unfound};
-use crate::talk::ToolSpec;
-use crate::tools::ports::{AgentBrief, AgentTools};
-use crate::tools::{Class, Code, Failure, Limits, Terms, Tool};
 
 /// What one call of a run may use. A run pays for tokens and for no fuel, so it has little of that: work
 /// that takes more is asked for by AGENT_CALL, which pays for it.
@@ -114,11 +114,12 @@ impl RunAgents {
     fn find(&self, name: &str) -> Option<Arc<Agent>> {
         self.fetched.lock().get(name)?.agent.clone()
     }
-}
 
-#[async_trait]
-impl AgentTools for RunAgents {
-    async fn fetch(&self, names: &BTreeSet<String>) -> Result<(), ChainError> {
+    /// Fetches those of the agents that are not here yet. Those that there are not stay unknown.
+    ///
+    /// # Errors
+    /// When the node cannot be asked.
+    pub(super) async fn fetch(&self, names: &BTreeSet<String>) -> Result<(), ChainError> {
         let agents = names.iter().filter_map(|name| match ToolName::parse(name)? {
             ToolName::Agent { id, version } => Some((name, id, version)),
             ToolName::BuiltIn(_) => None,
@@ -128,7 +129,7 @@ impl AgentTools for RunAgents {
                 let agent = match self.gather(&id, version.as_str()).await {
                     Ok(agent) => Some(agent),
                     Err(Unfound::Never(why)) => {
-                        tracing::debug!(name, why, "an agent of a run cannot be had");
+                        tracing::debug!(name, why, "cannot get the agent of a run");
                         None
                     }
                     Err(Unfound::Node(error)) => return Err(error),
@@ -138,7 +139,9 @@ impl AgentTools for RunAgents {
         }
         Ok(())
     }
+}
 
+impl AgentTools for RunAgents {
     fn brief(&self, name: &str) -> Option<AgentBrief> {
         let agent = self.find(name)?;
         let Agent { metadata, model, .. } = &*agent;

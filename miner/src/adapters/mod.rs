@@ -1,23 +1,10 @@
-//! Where the parts meet: the engine's ports over the agent methods, the toolbox and the model inside
-//! the process.
+//! Where the parts meet: the engine's ports over the agent methods and the toolbox, and agents of the
+//! market as tools.
 
 mod agents;
-mod courses;
-mod embedded;
-mod hands;
-mod served;
+mod sessions;
+mod tool_runner;
 
 pub use agents::RunAgents;
-pub use courses::Understanding;
-pub use embedded::{Embedded, EmbeddedConfig, EmbeddedError, MarketModel};
-pub use hands::Hands;
-pub use served::ServedModel;
-
-use crate::ports::Grant;
-use crate::tools;
-
-/// The same grant in the toolbox's words.
-fn granted(grant: &Grant) -> tools::Grant {
-    let Grant { tools, servers, is_reproducible } = grant.clone();
-    tools::Grant { tools, servers, is_reproducible }
-}
+pub use sessions::Understanding;
+pub use tool_runner::ToolRunner;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use agent::http_client;
+use agent::text::with_causes;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -53,7 +55,7 @@ impl Node {
     /// # Errors
     /// When no HTTP client can be made.
     pub fn new(client: Client) -> Result<Self, reqwest::Error> {
-        let (http, has_bonds) = (crate::backend::http::client()?, Arc::default());
+        let (http, has_bonds) = (http_client::client()?, Arc::default());
         Ok(Self { client, http, bound: None, has_bonds })
     }
 
@@ -93,7 +95,7 @@ impl Node {
             return Ok(None);
         }
         let url = format!("{}/api/blob/{id}", self.client.url().trim_end_matches('/'));
-        let away = |error: reqwest::Error| ChainError::Away(crate::backend::http::causes(&error));
+        let away = |error: reqwest::Error| ChainError::Away(with_causes(&error));
         let asked = self.http.get(url).timeout(BLOB_TIMEOUT).send().await;
         let mut response = asked.map_err(away)?;
         match response.status().as_u16() {

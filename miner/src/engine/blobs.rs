@@ -1,14 +1,14 @@
 //! Keeping long texts on the chain as blobs (docs/protocol.md section 5.10).
 
+use agent::text::cut;
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit};
 use types::{Body, Hash};
 
 use super::Inner;
 use super::error::Halt;
-use super::settle::Verdict;
+use super::tx_outcome::Verdict;
 use crate::journal::entry::{Entry, Purpose};
-use crate::text::cut;
 
 /// So many ids are tried for one text.
 const IDS_MAX: u32 = 3;

@@ -13,7 +13,7 @@ use types::{Amount, Body, Hash};
 
 use super::Inner;
 use super::error::Halt;
-use super::settle::Verdict;
+use super::tx_outcome::Verdict;
 use crate::chain::Stake;
 use crate::journal::entry::{Entry, Outcome, Purpose};
 use crate::policy::{Bonded, Decision, Reason};

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use agent::backend::{BackendError, Health, tokens_about};
+use agent::messages::ToolSpec;
+
 use super::error::Halt;
+use super::shared::Workers;
 use super::step::question;
-use super::{Inner, Workers, budget};
-use crate::backend::{BackendError, Health, tokens_about};
+use super::{Inner, budget};
 use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::policy::{Asked, Decision, Policy, Refusals, Standing, decide};
-use crate::ports::{Ask, Course, Event};
-use crate::talk::ToolSpec;
+use crate::ports::{AgentSession, Ask, Event};
 
 impl Inner {
     /// Decides about a run; if it is to be claimed, its slot is reserved and a worker begins.
@@ -27,7 +29,7 @@ impl Inner {
         let decision = match self.decide(&run, &policy).await? {
             Ok(decision) => decision,
             Err(error) => {
-                tracing::warn!(run = %run.id, %error, "no decision: the node cannot be asked");
+                tracing::warn!(run = %run.id, %error, "no decision: the node does not answer");
                 return Ok(());
             }
         };
@@ -71,15 +73,15 @@ impl Inner {
             return Ok(Ok(second));
         }
         let bytes_max = usize::try_from(policy.prompt_bytes_max).unwrap_or(usize::MAX);
-        match self.course(run, bytes_max, &[]).await {
+        match self.session(run, bytes_max, &[]).await {
             Err(error) => return Ok(Err(error)),
             Ok((bytes, Err(why))) => {
                 standing.prompt_bytes = bytes;
                 standing.unreadable = Some(why);
             }
-            Ok((bytes, Ok(course))) => {
-                standing.prompt_bytes = bytes.max(bytes_of(&course.ask()));
-                let grant = course.grant();
+            Ok((bytes, Ok(session))) => {
+                standing.prompt_bytes = bytes.max(bytes_of(&session.ask()));
+                let grant = session.grant();
                 standing.tools_offered = self.parts.tools.offered(&grant);
                 standing.tools_missing = self.parts.tools.missing(&grant);
                 // A prompt that is refused for its bytes is not counted in tokens.
@@ -89,7 +91,7 @@ impl Inner {
                     let expected = paid.min(policy.tokens_expected);
                     let step_max = run.step_tokens_max(head.step_tokens_max);
                     let output_tokens_max = self.step_tokens(expected, step_max);
-                    match self.measured(run, &*course, output_tokens_max).await {
+                    match self.measured(run, &*session, output_tokens_max).await {
                         Ok(asked) => standing.asked = Some(asked),
                         Err(too_long) => standing.too_long = Some(too_long),
                     }
@@ -118,24 +120,24 @@ impl Inner {
     async fn measured(
         &self,
         run: &RunView,
-        course: &dyn Course,
+        session: &dyn AgentSession,
         output_tokens_max: u32,
     ) -> Result<Asked, (u64, u64)> {
-        if let Some(output) = course.ask().unasked {
+        if let Some(output) = session.ask().unasked {
             let texts = output.tool_calls.iter().flat_map(|call| call.arguments.values());
             let hex = texts.map(|text| text.as_str().map_or(0, str::len)).sum::<usize>();
             let bytes = u64::try_from(hex.div_ceil(2)).unwrap_or(u64::MAX);
-            return Ok(Asked::of(&course.ask(), tokens_about(bytes)));
+            return Ok(Asked::of(&session.ask(), tokens_about(bytes)));
         }
-        let iteration = question(course, output_tokens_max);
+        let iteration = question(session, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {
-            Ok(tokens) => Ok(Asked::of(&course.ask(), tokens)),
+            Ok(tokens) => Ok(Asked::of(&session.ask(), tokens)),
             Err(BackendError::TooLong { tokens_min, output_tokens, context_tokens_max }) => {
                 Err((tokens_min, context_tokens_max.saturating_sub(output_tokens).into()))
             }
             Err(error) => {
                 tracing::debug!(run = %run.id, %error, "the prompt was not counted");
-                Ok(Asked::of(&course.ask(), 0))
+                Ok(Asked::of(&session.ask(), 0))
             }
         }
     }
@@ -184,12 +186,12 @@ impl Inner {
 
     /// The conversation that a run asks for, whose model was offered some tools `before`, and the
     /// bytes of its prompt with its blob.
-    pub(super) async fn course(
+    pub(super) async fn session(
         &self,
         run: &RunView,
         bytes_max: usize,
         before: &[ToolSpec],
-    ) -> Result<(u64, Result<Box<dyn Course>, String>), ChainError> {
+    ) -> Result<(u64, Result<Box<dyn AgentSession>, String>), ChainError> {
         let blob = match &run.prompt_blob_id {
             None => None,
             Some(id) => match self.parts.runs.blob_text(id, bytes_max).await? {

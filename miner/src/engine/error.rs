@@ -1,7 +1,7 @@
 //! Why the engine or a worker ends, and pauses between attempts.
 
+pub(crate) use crate::backoff::{Halt, Pauses, patiently};
 use crate::journal::JournalError;
-pub(crate) use crate::patience::{Halt, Pauses, patiently};
 
 /// Why the engine cannot go on.
 #[derive(Debug, thiserror::Error)]

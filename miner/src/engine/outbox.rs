@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use agent::clock::Clock;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use types::tx::Transfer;
@@ -12,13 +13,13 @@ use types::{Address, Amount, Body, Hash, Keypair};
 
 use super::Parts;
 use super::error::Halt;
-use super::settle::{Verdict, settle, settle_call};
+use super::tx_outcome::{Verdict, settle, settle_call};
 use crate::chain::{Funds, Ledger};
 use crate::journal::call::CallEntry;
 use crate::journal::entry::{Day, Entry, Parcel, Purpose, SweptLast};
 use crate::journal::{Journal, JournalError, Spent};
 use crate::outbox::{self, Rows, Setting, Slip};
-use crate::ports::{Clock, Counters, Event};
+use crate::ports::{Counters, Event};
 
 /// The outbox of a miner's wallet.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Receipts: what was said and done in a run, with the hashes that are on the chain; and earnings.
 
+use agent::tools::args_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use types::{Hash, RunStatus};
@@ -7,7 +8,6 @@ use types::{Hash, RunStatus};
 use crate::chain::{RunView, StepView};
 use crate::journal::entry::{CallState, Outcome, Phase, StepRecord};
 use crate::journal::{Journal, JournalError};
-use crate::tools::args_hash;
 
 /// A whole run, as this miner kept it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

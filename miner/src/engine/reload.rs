@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::clock::Clock;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -10,7 +11,6 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::policy::{Policy, PolicyError, PolicyFile};
-use crate::ports::Clock;
 
 /// What became of the policy's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

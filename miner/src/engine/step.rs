@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use agent::backend::BackendError;
+use agent::messages::{End, Iteration, Output, ToolCall};
+use agent::text::cut;
+use agent::tools;
 use tokio::time::timeout;
 use types::tx::{AgentStep, ChatTurn, ToolCall as CallReport};
 use types::{Body, Hash, RunStatus};
@@ -11,12 +15,8 @@ use super::blobs::Content;
 use super::budget;
 use super::error::{Halt, Pauses};
 use super::worker::Scene;
-use crate::backend::BackendError;
 use crate::journal::entry::{CallRecord, CallState, Entry, Phase, Purpose, StepRecord, Turn};
-use crate::ports::{Ask, Course, Ending, Event, Move, ToolResult};
-use crate::talk::{End, Iteration, Output, ToolCall};
-use crate::text::cut;
-use crate::tools;
+use crate::ports::{AgentSession, Ask, Ending, Event, Move, ToolResult};
 
 /// A wait without a deadline; the chain has one for every run, so this is only a bound.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -33,71 +33,71 @@ const SHRINKING_TOKENS: u32 = 64;
 const CHANGED: &str = "the tools that the model was offered are not the same any more";
 
 /// What a course asks, for an output of at most so many tokens, and of no more than it wants.
-pub(super) fn question(course: &dyn Course, output_tokens_max: u32) -> Iteration<'_> {
+pub(super) fn question(session: &dyn AgentSession, output_tokens_max: u32) -> Iteration<'_> {
     let Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left, unasked: _ } =
-        course.ask();
+        session.ask();
     let wanted = output_tokens_left.unwrap_or(output_tokens_max).max(1);
     let output_tokens_max = output_tokens_max.min(wanted);
     Iteration { messages, tools, constraint, thinks, so_far, stops, output_tokens_max }
 }
 
 /// Whether the requester says how much the model may put out.
-fn is_bounded_by_requester(course: &dyn Course) -> bool {
-    course.ask().output_tokens_left.is_some()
+fn is_bounded_by_requester(session: &dyn AgentSession) -> bool {
+    session.ask().output_tokens_left.is_some()
 }
 
 impl Inner {
     /// Asks the model, and writes down what it said and what follows.
     pub(super) async fn ask(&self, scene: &Scene) -> Result<(), Halt> {
         let Scene { entry, view, .. } = scene;
-        let mut course = match self.replay(scene).await? {
-            Ok(course) => course,
+        let mut session = match self.replay(scene).await? {
+            Ok(session) => session,
             Err(ending) => return self.end(entry, ending).await,
         };
-        let early = |course: &dyn Course, status, why: &str| Ending {
+        let early = |session: &dyn AgentSession, status, why: &str| Ending {
             status,
-            answer: Some(course.reason(why)),
+            answer: Some(session.reason(why)),
         };
         if entry.steps >= view.steps_max {
             let why = format!("no answer within the {} steps of maxSteps", view.steps_max);
-            return self.end(entry, early(&*course, RunStatus::Failed, &why)).await;
+            return self.end(entry, early(&*session, RunStatus::Failed, &why)).await;
         }
         let Some(paid) = budget::output_tokens_max(view) else {
             let why = "the escrow does not pay for another step";
-            return self.end(entry, early(&*course, RunStatus::InsufficientFunds, why)).await;
+            return self.end(entry, early(&*session, RunStatus::InsufficientFunds, why)).await;
         };
         let step_max = view.step_tokens_max(self.outbox.step_tokens_max().await?);
         let output_tokens_max = self.step_tokens(paid, step_max);
-        let iteration = question(&*course, output_tokens_max);
+        let iteration = question(&*session, output_tokens_max);
         let offer = tools::offer_hash(iteration.tools);
-        let output = match course.ask().unasked {
+        let output = match session.ask().unasked {
             Some(output) => output.clone(),
             None => match self.infer(scene, &iteration).await? {
                 Ok(output) => output,
-                Err((status, why)) => return self.end(entry, early(&*course, status, &why)).await,
+                Err((status, why)) => return self.end(entry, early(&*session, status, &why)).await,
             },
         };
         if let Some(why) = self.shrunk(entry, &output)? {
-            return self.end(entry, early(&*course, RunStatus::Failed, &why)).await;
+            return self.end(entry, early(&*session, RunStatus::Failed, &why)).await;
         }
         let spent = u64::from(output.output_tokens) >= paid;
         let why = format!("the escrow paid for {paid} more tokens, and the answer was cut there");
-        let is_bounded = is_bounded_by_requester(&*course);
+        let is_bounded = is_bounded_by_requester(&*session);
         let then = match output.end {
             End::CallCut if spent && !is_bounded => {
-                Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
+                Move::Finish(early(&*session, RunStatus::InsufficientFunds, &why))
             }
-            End::Length | End::CallCut if spent => match course.take(&output) {
+            End::Length | End::CallCut if spent => match session.take(&output) {
                 // The requester wanted no more than this.
                 Move::Finish(ending) if ending.status == RunStatus::Completed && is_bounded => {
                     Move::Finish(ending)
                 }
                 // What there is of the answer is part of what is told.
                 Move::Finish(_) | Move::Again | Move::Tools(_) => {
-                    Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
+                    Move::Finish(early(&*session, RunStatus::InsufficientFunds, &why))
                 }
             },
-            End::Length | End::CallCut | End::Stop | End::ToolCalls => course.take(&output),
+            End::Length | End::CallCut | End::Stop | End::ToolCalls => session.take(&output),
         };
         let record = StepRecord::new(output, then).offered(offer);
         self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
@@ -111,22 +111,22 @@ impl Inner {
     }
 
     /// The conversation as far as the steps on the chain go. The inner error ends the run.
-    async fn replay(&self, scene: &Scene) -> Result<Result<Box<dyn Course>, Ending>, Halt> {
+    async fn replay(&self, scene: &Scene) -> Result<Result<Box<dyn AgentSession>, Ending>, Halt> {
         let Scene { entry, .. } = scene;
         let records = self.parts.journal.steps(&entry.run.id)?;
-        let mut course = match self.begin(scene, &records).await? {
-            Ok(course) => course,
+        let mut session = match self.begin(scene, &records).await? {
+            Ok(session) => session,
             Err(ending) => return Ok(Err(ending)),
         };
         let before = usize::try_from(entry.steps).unwrap_or(usize::MAX);
         for record in records.iter().take(before) {
             // What followed was written down when it happened.
-            drop(course.take(&record.output));
+            drop(session.take(&record.output));
             if !record.calls.is_empty() {
-                drop(course.results(&record.results()));
+                drop(session.results(&record.results()));
             }
         }
-        Ok(Ok(course))
+        Ok(Ok(session))
     }
 
     /// The beginning of the conversation, with the tools that the model was offered before: what
@@ -136,7 +136,7 @@ impl Inner {
         &self,
         scene: &Scene,
         records: &[StepRecord],
-    ) -> Result<Result<Box<dyn Course>, Ending>, Halt> {
+    ) -> Result<Result<Box<dyn AgentSession>, Ending>, Halt> {
         let bytes_max = self.parts.policy.borrow().prompt_bytes_max;
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         let mut pauses = Pauses::new(self.parts.config.pause_ms);
@@ -144,15 +144,15 @@ impl Inner {
         let before = self.parts.journal.offer(&run.id)?;
         loop {
             let known = before.as_deref().unwrap_or_default();
-            let (_, begun) = self.patiently(|| self.course(run, bytes_max, known)).await?;
-            let course = match begun {
-                Ok(course) => course,
+            let (_, begun) = self.patiently(|| self.session(run, bytes_max, known)).await?;
+            let session = match begun {
+                Ok(session) => session,
                 Err(why) => return Ok(Err(Ending::without_answer(RunStatus::Failed, why))),
             };
-            let offered = course.ask().tools;
+            let offered = session.ask().tools;
             let offer = tools::offer_hash(offered);
             let is_same = records.iter().all(|it| it.tools.is_none_or(|then| then == offer));
-            let mut missing = self.parts.tools.missing(&course.grant());
+            let mut missing = self.parts.tools.missing(&session.grant());
             // What is offered although its server is away fails when it is called, and the model is
             // told. Only what nothing is known of is waited for.
             missing.retain(|name| !offered.iter().any(|tool| tool.name == *name));
@@ -164,7 +164,7 @@ impl Inner {
                     if known != offered {
                         self.parts.journal.put_offer(&run.id, offered).await?;
                     }
-                    return Ok(Ok(course));
+                    return Ok(Ok(session));
                 }
                 (true, false) => CHANGED.to_owned(),
                 (false, _) if self.time_left(scene).is_none() => {
@@ -176,7 +176,7 @@ impl Inner {
                     continue;
                 }
             };
-            let answer = Some(course.reason(&why));
+            let answer = Some(session.reason(&why));
             return Ok(Err(Ending { status: RunStatus::Failed, answer }));
         }
     }
@@ -243,13 +243,13 @@ impl Inner {
 
     /// Runs the tools that the step still wants, each written down before and after.
     pub(super) async fn run_tools(&self, scene: Scene) -> Result<(), Halt> {
-        let mut course = match self.replay(&scene).await? {
-            Ok(course) => course,
+        let mut session = match self.replay(&scene).await? {
+            Ok(session) => session,
             Err(ending) => return self.end(&scene.entry, ending).await,
         };
         let Scene { entry, step: Some(record), .. } = &scene else { return Ok(()) };
         let (entry, mut record) = (entry.clone(), record.clone());
-        drop(course.take(&record.output));
+        drop(session.take(&record.output));
         let paid = budget::output_tokens_max(&scene.view).unwrap_or(0);
         let tokens_max = scene.view.step_tokens_max(self.outbox.step_tokens_max().await?).min(paid);
         for place in 0..record.calls.len() {
@@ -257,17 +257,17 @@ impl Inner {
             let lost = match state {
                 CallState::Done(_) => continue,
                 CallState::Wanted => false,
-                CallState::Begun => !self.parts.tools.is_idempotent(&course.grant(), &call.name),
+                CallState::Begun => !self.parts.tools.is_idempotent(&session.grant(), &call.name),
             };
             let result = if lost {
                 lost_result(&call.id)
             } else {
                 self.note_call(&entry, &mut record, place, CallState::Begun).await?;
                 let Some(left) = self.time_left(&scene) else {
-                    return self.tools_too_late(&entry, &*course).await;
+                    return self.tools_too_late(&entry, &*session).await;
                 };
                 let stop = self.stop.child_token();
-                let grant = course.grant();
+                let grant = session.grant();
                 let called = timeout(left, self.parts.tools.call(&grant, &call, &stop)).await;
                 stop.cancel();
                 if self.stop.is_cancelled() {
@@ -279,7 +279,7 @@ impl Inner {
                         let tokens = result.tokens.min(tokens_max.saturating_sub(record.tokens()));
                         ToolResult { call_id: call.id.clone(), tokens, ..result }
                     }
-                    Err(_) => return self.tools_too_late(&entry, &*course).await,
+                    Err(_) => return self.tools_too_late(&entry, &*session).await,
                 }
             };
             tracing::info!(run = %entry.run.id, tool = call.name, ok = result.ok, "tool");
@@ -289,7 +289,7 @@ impl Inner {
                 call.state = CallState::Done(result);
             }
             if record.is_complete() {
-                record.ending = match course.results(&record.results()) {
+                record.ending = match session.results(&record.results()) {
                     Move::Finish(ending) => Some(ending),
                     Move::Again | Move::Tools(_) => None,
                 };
@@ -313,9 +313,9 @@ impl Inner {
         Ok(())
     }
 
-    async fn tools_too_late(&self, entry: &Entry, course: &dyn Course) -> Result<(), Halt> {
+    async fn tools_too_late(&self, entry: &Entry, session: &dyn AgentSession) -> Result<(), Halt> {
         let why = "the tools did not end before the deadline of the chain";
-        let ending = Ending { status: RunStatus::Timeout, answer: Some(course.reason(why)) };
+        let ending = Ending { status: RunStatus::Timeout, answer: Some(session.reason(why)) };
         self.end(entry, ending).await
     }
 

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::Inner;
 use super::error::{EngineError, Halt};
-use super::settle::Verdict;
+use super::tx_outcome::Verdict;
 use crate::market::InForce;
 use crate::operate::SweepConfig;
 
@@ -76,7 +76,7 @@ impl Sweeper {
             None => (),
             Some(Verdict::Included) => tracing::info!(to = %config.address, "swept"),
             Some(Verdict::Refused(code)) => {
-                tracing::warn!(to = %config.address, code, "a sweep was refused");
+                tracing::warn!(to = %config.address, code, "a sweep was rejected");
             }
         }
         Ok(())

@@ -12,6 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use agent::backend::breaker::Guarded;
+use agent::backend::{BackendError, Health};
+use agent::clock::Clock;
+use agent::messages::ToolSpec;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -21,16 +25,13 @@ use wallet::{Envelope, Signed};
 
 use super::receipt::{Earnings, receipt};
 use super::{PolicyNews, Reread, budget, follow_policy};
-use crate::backend::breaker::Guarded;
-use crate::backend::{BackendError, Health};
 use crate::chain::fake::{CHAIN, claim};
 use crate::chain::{Ledger as _, Notice, Runs};
 use crate::journal::Spent;
 use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
 use crate::outbox::UNDER_WAY_MAX;
 use crate::policy::{Decision, PolicyFile, Reason, Unit};
-use crate::ports::{Clock, Ending, Event};
-use crate::talk::ToolSpec;
+use crate::ports::{Ending, Event};
 use support::{Bench, TestClock, key};
 
 #[tokio::test]
@@ -402,7 +403,7 @@ async fn a_run_whose_tools_stay_away_after_a_restart_is_offered_what_it_was() {
         events.iter().filter(|event| matches!(event, Event::Step { .. })).count() > before + 1
     });
     bench.during(goes_on).await;
-    let offer = Some(crate::tools::offer_hash(&[spec("pure")]));
+    let offer = Some(agent::tools::offer_hash(&[spec("pure")]));
     let steps = bench.journal.steps(&run).unwrap();
     assert!(steps.iter().all(|step| step.tools == offer), "{steps:?}");
 }

@@ -1,18 +1,18 @@
 //! The work on one run: what is next, one action at a time.
 
+use agent::text::cut;
 use types::tx::AgentClaim;
 use types::{Body, Hash, RunStatus};
 
 use super::blobs::Content;
 use super::error::{Halt, Pauses};
-use super::settle::{Verdict, refused, settle, unsigned};
+use super::tx_outcome::{Verdict, refused, settle, unsigned};
 use super::{Inner, budget};
 use crate::chain::RunView;
 use crate::journal::entry::{Entry, Outcome, Phase, Purpose, StepRecord};
 use crate::journal::resume::{Action, resume};
 use crate::policy::jitter_ms;
 use crate::ports::{Ending, Event};
-use crate::text::cut;
 
 /// What the journal and the chain say about a run.
 #[derive(Debug)]

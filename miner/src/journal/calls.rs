@@ -1,45 +1,21 @@
-//! The tables of calls, which journals of older versions do not have.
-//!
-//! ```text
-//! calls       | call id, round | JSON of CallEntry |
-//! open_calls  | call id, round |                   | those that are not over
-//! compared    | executor       | JSON of Compared  | the last answers that others gave, too, or did not
-//! paused      | executor       | JSON of Paused    | what is not offered after dissents
-//! ```
-//!
-//! The row `served` of `meta` has the sums, written with the calls that they are of.
+//! Calls in the journal.
 
 use std::collections::BTreeMap;
 
-use redb::{ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 use types::Hash;
 use types::agent::ExecutorId;
 
 use redb::ReadableDatabase;
 
+use super::Journal;
 use super::call::{CallEntry, Compared, Paused, Served};
+use super::call_tables::{CALLS, COMPARED, COMPARED_KEPT, OPEN_CALLS, PAUSED};
 use super::entry::Parcel;
-use super::{Journal, META, OUTBOX, Result, json, read};
+use super::tables::{META, OUTBOX, Result, json, read};
 
-type CallKey = ([u8; 32], u8);
-
-const CALLS: TableDefinition<'_, CallKey, &[u8]> = TableDefinition::new("calls");
-const OPEN_CALLS: TableDefinition<'_, CallKey, ()> = TableDefinition::new("open_calls");
-const COMPARED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("compared");
-const PAUSED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("paused");
-/// So many answers of each executor are remembered with whether others agreed.
-pub const COMPARED_KEPT: usize = 10;
 /// The row of META with the sums.
 const SERVED: &str = "served";
-
-/// Makes the tables.
-pub(super) fn prepare(write: &WriteTransaction) -> Result<()> {
-    write.open_table(CALLS)?;
-    write.open_table(OPEN_CALLS)?;
-    write.open_table(COMPARED)?;
-    write.open_table(PAUSED)?;
-    Ok(())
-}
 
 /// A call as it is written.
 struct Row {

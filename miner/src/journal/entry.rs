@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use agent::messages::{Output, ToolCall};
+use agent::text::{CUT_OFF, cut};
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash, RunStatus};
 
 use crate::chain::RunView;
 use crate::policy::Decision;
 use crate::ports::{Ending, Move, ToolResult};
-use crate::talk::{Output, ToolCall};
-use crate::text::{CUT_OFF, cut};
 
 /// How far the work on a run is. Each phase is written before the effect that it announces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,11 +64,13 @@ impl fmt::Display for Outcome {
                 write!(formatter, "ended as {}, reward {reward_micro} micro", status.as_str())
             }
             Self::LostTo(miner) => write!(formatter, "lost to {miner}"),
-            Self::ClaimRefused(code) => write!(formatter, "the claim was refused: {code}"),
+            Self::ClaimRefused(code) => write!(formatter, "the claim was rejected: {code}"),
             Self::Gone => formatter.write_str("the run was gone before the claim"),
             Self::Lapsed => formatter.write_str("the claim lapsed"),
             Self::GivenBack => formatter.write_str("the run was given back to other miners"),
-            Self::Stuck(code) => write!(formatter, "the chain refuses to go on: {code}"),
+            Self::Stuck(code) => {
+                write!(formatter, "the chain rejects the next transaction: {code}")
+            }
         }
     }
 }
@@ -230,7 +232,7 @@ pub struct StepRecord {
     pub ending: Option<Ending>,
     /// Blobs of this step that could not be written; the step does without.
     pub blobs_refused: bool,
-    /// What the model was offered, as [`crate::tools::offer_hash`] has it; none in journals that were
+    /// What the model was offered, as [`agent::tools::offer_hash`] has it; none in journals that were
     /// written before this was kept.
     #[serde(default)]
     pub tools: Option<Hash>,

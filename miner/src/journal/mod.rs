@@ -12,84 +12,47 @@
 //! looked   | time, run id  |                          | when each was decided about last
 //! ```
 //!
-//! Calls of the market have tables of their own (`calls.rs`); their transactions are in `outbox`.
+//! Calls of the market have tables of their own (`call_tables.rs`); their transactions are in `outbox`.
 //!
 //! Every change is in a synced transaction of an embedded database before its future is ready. A
 //! thread writes them, those together that wait at the same time. A second process that opens the
 //! file is refused.
 
 pub mod call;
+mod call_tables;
 mod calls;
 pub mod entry;
 mod error;
 mod notes;
 mod outbox;
+mod owner;
 pub mod resume;
-mod scribe;
+mod tables;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use redb::{
-    Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
-};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use agent::messages::ToolSpec;
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, WriteTransaction};
 use types::{Address, Hash};
 use wallet::Chain;
 
 use crate::policy::Decision;
 use crate::ports::{Counters, Event};
-use crate::talk::ToolSpec;
-pub use calls::COMPARED_KEPT;
+pub use call_tables::COMPARED_KEPT;
 use entry::{Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
 pub use error::JournalError;
-pub use scribe::Scribe;
-
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const RUNS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("runs");
-const OPEN: TableDefinition<'_, [u8; 32], ()> = TableDefinition::new("open");
-const OFFERS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("offers");
-const STEPS: TableDefinition<'_, ([u8; 32], u64), &[u8]> = TableDefinition::new("steps");
-const OUTBOX: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("outbox");
-const DAYS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("days");
+pub use owner::{FORMAT_VERSION, Owner};
+use tables::{DAYS, META, OFFERS, OPEN, OUTBOX, RUNS, Result, STEPS, json, read};
+pub use writer::JournalWriter;
 
 /// The row of META with what was sent to the cold address.
 const SWEPT: &str = "swept";
-/// The form of the records below. A journal of another version is not opened.
-pub const FORMAT_VERSION: u32 = 1;
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
-
-/// Whose journal it is, and of which chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// The form of the records.
-    pub format: u32,
-    /// The wallet that signs.
-    pub miner: Address,
-    /// Hash of the chain's genesis file.
-    pub genesis: Hash,
-    /// The chain's id; none in a journal of a version that did not write it down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chain_id: Option<String>,
-}
-
-impl Owner {
-    fn of(miner: Address, chain: &Chain) -> Self {
-        let Chain { chain_id, genesis_hash } = chain;
-        let chain_id = Some(chain_id.clone());
-        Self { format: FORMAT_VERSION, miner, genesis: *genesis_hash, chain_id }
-    }
-
-    /// Whether a journal with this owner serves `wanted`.
-    fn serves(&self, wanted: &Self) -> bool {
-        let chain_id = self.chain_id.clone().or_else(|| wanted.chain_id.clone());
-        Self { chain_id, ..self.clone() } == *wanted
-    }
-}
 
 /// What [`Journal::why`] tells about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,12 +76,10 @@ pub struct Spent {
 #[derive(Debug)]
 pub struct Journal {
     database: Arc<Database>,
-    scribe: Scribe,
+    writer: JournalWriter,
     /// Who hears how long writing takes.
     counters: OnceLock<Arc<dyn Counters>>,
 }
-
-type Result<T> = std::result::Result<T, JournalError>;
 
 impl Journal {
     /// Opens or makes the journal of a wallet on a chain.
@@ -162,8 +123,8 @@ impl Journal {
 
     fn of(database: Database) -> Result<Self> {
         let database = Arc::new(database);
-        let scribe = Scribe::start(Arc::clone(&database))?;
-        Ok(Self { database, scribe, counters: OnceLock::new() })
+        let writer = JournalWriter::start(Arc::clone(&database))?;
+        Ok(Self { database, writer, counters: OnceLock::new() })
     }
 
     /// From now on `counters` hears of every write. Only the first who asks for it does.
@@ -362,7 +323,7 @@ impl Journal {
     pub async fn note(&self, run: &Hash, decision: &Decision, now_ms: u64) -> Result<()> {
         let (run, decision) = (*run, decision.clone());
         let change = move |write: &WriteTransaction| notes::note(write, &run, decision, now_ms);
-        self.scribe.write(Durability::None, change).await
+        self.writer.write(Durability::None, change).await
     }
 
     /// What was decided about a run, and how far the work on it is.
@@ -380,7 +341,7 @@ impl Journal {
         change: impl FnOnce(&WriteTransaction) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let began = Instant::now();
-        self.scribe.write(Durability::Immediate, change).await?;
+        self.writer.write(Durability::Immediate, change).await?;
         if let Some(counters) = self.counters.get() {
             let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
             counters.count(Event::Written { micros });
@@ -403,7 +364,7 @@ fn prepare(write: &WriteTransaction, wanted: &Owner) -> Result<()> {
     write.open_table(OUTBOX)?;
     write.open_table(DAYS)?;
     notes::prepare(write)?;
-    calls::prepare(write)?;
+    call_tables::prepare(write)?;
     let mut meta = write.open_table(META)?;
     let found = meta.get("owner")?.map(|row| read::<Owner>(row.value())).transpose()?;
     match found {
@@ -466,12 +427,4 @@ fn add_to_day(write: &WriteTransaction, spent: Spent) -> Result<()> {
     };
     days.insert(number, json(&after)?.as_slice())?;
     Ok(())
-}
-
-fn json<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(JournalError::Unwritable)
-}
-
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(JournalError::Damaged)
 }

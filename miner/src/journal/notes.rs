@@ -8,7 +8,7 @@ use redb::{
 use types::Hash;
 
 use super::entry::Noted;
-use super::{Result, json, read};
+use super::tables::{Result, json, read};
 use crate::policy::Decision;
 
 const DECIDED: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("decided");

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use redb::{ReadableDatabase, ReadableTable};
 
+use super::Journal;
 use super::entry::Parcel;
-use super::{Journal, OUTBOX, Result, read};
+use super::tables::{OUTBOX, Result, read};
 
 impl Journal {
     /// The nonces of the signed transactions whose fate is not known.

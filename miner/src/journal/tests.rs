@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agent::messages::{End, Output, ToolCall, ToolSpec};
 use futures::StreamExt;
 use serde_json::{Map, json};
 use types::{Address, Hash, Keypair, RunStatus};
@@ -16,7 +17,6 @@ use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
 use crate::policy::{Decision, Reason};
 use crate::ports::{Ending, Move, ToolResult};
-use crate::talk::{End, Output, ToolCall, ToolSpec};
 
 fn me() -> Address {
     Keypair::from_seed(&[9; 32]).address()

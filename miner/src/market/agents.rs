@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agent::executor::{Agent, Library};
 use parking_lot::Mutex;
 use types::Hash;
 use types::agent::{Executor, NESTING_MAX, PROGRAM_BYTES_MAX, Tool};
 
 use crate::chain::{Calls, ChainError};
-use crate::executor::{Agent, Library};
 
 /// What all agents and programs may take of the memory, by the bytes of their texts: sixteen of the largest
 /// programs.

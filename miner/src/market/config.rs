@@ -1,13 +1,17 @@
 //! Settings of the market.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use agent::executor::ContainersConfig;
 use serde::Deserialize;
+use tokio::sync::watch;
 use types::agent::ExecutorId;
 use types::params::{OFFER_CAPACITY_MAX, OFFERS_PER_MINER_MAX};
 use types::{Amount, Hash, Offer, Prices};
 
-use crate::executor::ContainersConfig;
+/// What is in force of the configuration; none while there is no table `[market]`.
+pub type InForce = watch::Receiver<Option<Arc<MarketConfig>>>;
 
 /// How calls of agents are served; the table `[market]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agent::executor::{Agent, Context, Executed, Executors, Library, Stop, Task};
 use tokio::time::{sleep, timeout};
 use types::Hash;
 use types::agent::ExecutorId;
@@ -17,7 +18,6 @@ use super::slots::Slot;
 use super::{MarketConfig, Shared, Times};
 use crate::chain::CallView;
 use crate::engine::error::Halt;
-use crate::executor::{Agent, Context, Executed, Executors, Library, Stop, Task};
 use crate::journal::call::{CallEntry, CallPhase, Said};
 
 /// How much later than it was told to an executor may stop.
@@ -80,7 +80,7 @@ impl Shared {
             match tokio::task::spawn_blocking(put).await {
                 Ok(Ok(())) => (),
                 Ok(Err(error)) => {
-                    tracing::warn!(call = %entry.call, %error, "no receipt is kept");
+                    tracing::warn!(call = %entry.call, %error, "cannot keep a receipt");
                 }
                 Err(error) => {
                     tracing::error!(call = %entry.call, %error, "writing a receipt failed");
@@ -140,7 +140,7 @@ impl Shared {
                 Ok(found) => break found,
                 Err(Unfound::Never(why)) => return Ok(Err(why)),
                 Err(Unfound::Node(error)) => {
-                    tracing::warn!(call = %view.id, %error, "an agent is asked for again");
+                    tracing::warn!(call = %view.id, %error, "asking for an agent again");
                     self.pause().await?;
                 }
             }
@@ -176,7 +176,7 @@ impl Shared {
             return Ok(payload.to_vec());
         }
         loop {
-            tracing::warn!(call = %view.id, "the node does not tell the payload; it is asked again");
+            tracing::warn!(call = %view.id, "the node does not report the payload; asking again");
             self.pause().await?;
             let again = self.inner.patiently(|| self.market.calls.call(&view.id)).await?;
             if let Some(payload) = again.as_ref().and_then(payload) {
@@ -207,7 +207,7 @@ async fn finish(job: Job) -> Executed {
     match timeout(patience, ended).await {
         Ok(Ok(executed)) => executed,
         Ok(Err(error)) => {
-            tracing::error!(%call, %executor, %error, "an executor broke off");
+            tracing::error!(%call, %executor, %error, "an executor failed");
             Executed::unable("the executor broke off".to_owned())
         }
         Err(_late) => {

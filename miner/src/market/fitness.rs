@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use types::agent::ExecutorId;
 
-use crate::executor::{Executors, Fault, faults_of};
+use agent::executor::{Executors, Fault, faults_of};
 
 /// A test counts for so long; strangers who bring about dissents cannot keep a machine busy with tests.
 const TEST_PAUSE: Duration = Duration::from_secs(600);
@@ -122,10 +122,10 @@ impl Fitness {
         };
         match &fault {
             Some(Fault { why, is_unable: true }) => {
-                tracing::warn!(%executor, why, "the test of an executor is made again: no calls");
+                tracing::warn!(%executor, why, "testing an executor again; taking no calls");
             }
             Some(Fault { why, is_unable: false }) => {
-                tracing::error!(%executor, why, "this machine computes otherwise than others: no calls");
+                tracing::error!(%executor, why, "this machine computes other results; no calls");
             }
             None => (),
         }

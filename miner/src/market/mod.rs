@@ -22,58 +22,36 @@ mod offers;
 mod receipts;
 mod reload;
 mod serve;
-
+mod shared;
 mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use types::Hash;
 
 pub use agents::{AgentCache, Unfound};
-pub use config::{MarketConfig, OfferConfig};
+pub use config::{InForce, MarketConfig, OfferConfig};
 pub use fitness::Fitness;
 pub use receipts::{RECEIPTS, Receipts, Times};
 pub use reload::MarketSettings;
+pub use shared::MarketParts;
+use shared::{Key, Shared};
 use slots::Slots;
 
-use crate::chain::{CallView, CallWatch, Calls};
+use crate::chain::{CallView, CallWatch};
 use crate::engine::error::{Halt, Pauses};
 use crate::engine::{EngineError, Inner};
-use crate::executor::Executors;
 use crate::journal::call::{CallEntry, CallPhase};
 use crate::ports::Event;
-
-/// What is in force of the configuration; none while there is no table `[market]`.
-pub type InForce = watch::Receiver<Option<Arc<MarketConfig>>>;
-
-/// What a market is made of beside the engine.
-#[derive(Clone, Debug)]
-pub struct MarketParts {
-    /// The configuration; a new value is used from the next step on.
-    pub config: InForce,
-    /// What executes agents.
-    pub executors: Arc<Executors>,
-    /// Whether it computes what others compute.
-    pub fitness: Fitness,
-    /// Calls, agents and offers.
-    pub calls: Arc<dyn Calls>,
-    /// The agents that were fetched.
-    pub agents: Arc<AgentCache>,
-    /// Where receipts are kept.
-    pub receipts: Receipts,
-    /// Wakes who keeps the offers when something about executors changed.
-    pub resumed: Arc<Notify>,
-}
 
 /// Serves the calls of one wallet.
 #[derive(Debug)]
@@ -90,19 +68,6 @@ const MISSED_LOOKS: [usize; 2] = [100, 2_000];
 
 /// How often it is looked whether receipts take too much of the disk.
 const RECEIPTS_PAUSE: Duration = Duration::from_secs(300);
-
-/// A call, and the round for which this miner was drawn.
-type Key = (Hash, u8);
-
-/// What the market's tasks share.
-#[derive(Debug)]
-struct Shared {
-    inner: Arc<Inner>,
-    market: MarketParts,
-    slots: Slots,
-    /// Calls with a worker, and what wakes it.
-    busy: Mutex<BTreeMap<Key, Arc<Notify>>>,
-}
 
 type Workers = JoinSet<(Key, Result<(), Halt>)>;
 
@@ -190,7 +155,7 @@ impl Shared {
                     notice = watch.next(), if is_watching => match notice {
                         Ok(call) => self.notice(&call, workers).await?,
                         Err(error) => {
-                            tracing::warn!(%error, "the subscription to calls ended; they are listed");
+                            tracing::warn!(%error, "the subscription to calls ended; listing them");
                             is_watching = false;
                         }
                     },
@@ -217,7 +182,7 @@ impl Shared {
             Err(error) => Err(error),
         };
         if let Err(error) = &begun {
-            tracing::debug!(%error, "no subscription to calls; they are listed");
+            tracing::debug!(%error, "no subscription to calls; listing them");
         }
         begun.is_ok()
     }
@@ -284,7 +249,7 @@ impl Shared {
             let drawn = match self.market.calls.drawn(&self.inner.me, count).await {
                 Ok(drawn) => drawn,
                 Err(error) => {
-                    tracing::debug!(%error, "nobody tells which calls were missed");
+                    tracing::debug!(%error, "cannot find out which calls were missed");
                     return Ok(Vec::new());
                 }
             };
@@ -316,7 +281,7 @@ impl Shared {
             let (call, round) = key;
             let work = AssertUnwindSafe(shared.serve(&call, round, &moved)).catch_unwind();
             let Ok(outcome) = work.await else {
-                tracing::error!(%call, "a worker panicked; it is begun again after a pause");
+                tracing::error!(%call, "a worker panicked; restarting it after a pause");
                 let pause_ms = shared.inner.parts.config.poll_ms;
                 return (key, Pauses::new(pause_ms).pause(&shared.inner.stop).await);
             };

@@ -14,7 +14,7 @@ use crate::chain::ChainError;
 use crate::engine::Parts;
 use crate::engine::error::Halt;
 use crate::engine::outbox::About;
-use crate::engine::settle::Verdict;
+use crate::engine::tx_outcome::Verdict;
 use crate::journal::entry::Purpose;
 use crate::operate::{OfferFact, OfferState};
 
@@ -62,7 +62,7 @@ impl Shared {
                 Some(wanted) => match self.tidy(&wanted).await? {
                     Kept::AsWanted => poll,
                     Kept::Unknown(error) => {
-                        tracing::warn!(%error, "bond and offers are looked at later");
+                        tracing::warn!(%error, "checking bond and offers again later");
                         poll
                     }
                     Kept::Refused => longer(pause, poll, REFUSED_PAUSE_MAX),
@@ -92,7 +92,7 @@ impl Shared {
         if !there.is_empty() {
             tracing::error!(
                 offers = there.len(),
-                "there is no table [market], and the chain has offers of this miner: it loses bond \
+                "there is no table [market], but the chain has offers of this miner: it loses bond \
                  for each call that it does not serve; a table [market] with `offers = []` takes \
                  them back"
             );
@@ -235,7 +235,7 @@ impl Shared {
                 Ok(Kept::AsWanted)
             }
             Verdict::Refused(code) => {
-                tracing::warn!(%executor, code, "an offer was refused");
+                tracing::warn!(%executor, code, "an offer was rejected");
                 Ok(Kept::Refused)
             }
         }

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use types::Hash;
 
-use crate::executor::Work;
-use crate::tools::canonical_json;
+use agent::executor::Work;
+use agent::tools::canonical_json;
 
 /// The extension of a receipt that is being written.
 const TEMPORARY: &str = "tmp";

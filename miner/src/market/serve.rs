@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agent::text::cut;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use types::agent::ExecutorId;
@@ -13,11 +14,10 @@ use super::next::{Step, next};
 use crate::chain::CallView;
 use crate::engine::error::{Halt, Pauses};
 use crate::engine::outbox::About;
-use crate::engine::settle::Verdict;
+use crate::engine::tx_outcome::Verdict;
 use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Paused, Said, Standing};
 use crate::journal::entry::Purpose;
 use crate::ports::Event;
-use crate::text::cut;
 
 /// The bytes of a reason in a CALL_REVEAL.
 const REASON_BYTES_MAX: usize = 1_024;
@@ -109,7 +109,7 @@ impl Shared {
         match self.inner.outbox.post_about(About::Call(signed), body, purpose).await? {
             Verdict::Included => Ok(()),
             Verdict::Refused(code) => {
-                tracing::warn!(call = %signed.call, code, "a transaction of a call was refused");
+                tracing::warn!(call = %signed.call, code, "a transaction of a call was rejected");
                 pauses.pause(&self.inner.stop).await
             }
         }
@@ -184,7 +184,7 @@ impl Shared {
         if fault.is_none() && dissents < DISSENTS_MAX {
             tracing::warn!(
                 %call, round, %executor, dissents,
-                "the others agree about another answer; the executor passes its test"
+                "the others agree on another answer; the executor passes its test"
             );
             return Ok(());
         }
@@ -195,7 +195,7 @@ impl Shared {
         let fault = fault.unwrap_or_else(|| "it passes its test".to_owned());
         tracing::error!(
             %call, round, %executor, dissents, fault,
-            "the others agree about another answer: this executor is not offered any more"
+            "the others agree on another answer: this executor is no longer offered"
         );
         let paused = Paused { call, round, since_ms, until_ms };
         self.inner.parts.journal.pause_offers(executor, &paused).await?;
@@ -232,7 +232,7 @@ impl Shared {
         let made = tokio::task::spawn_blocking(move || receipts.make_room(bytes_max, &open));
         match made.await {
             Ok(Ok(0)) => (),
-            Ok(Ok(dropped)) => tracing::info!(dropped, "old receipts made room"),
+            Ok(Ok(dropped)) => tracing::info!(dropped, "dropped old receipts to make room"),
             Ok(Err(error)) => tracing::warn!(%error, "old receipts cannot be dropped"),
             Err(error) => tracing::error!(%error, "dropping receipts failed"),
         }

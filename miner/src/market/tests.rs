@@ -41,7 +41,7 @@ async fn a_member_executes_commits_reveals_and_is_paid() {
     let receipts = bench.receipts().of_call(&call).unwrap();
     assert_eq!(receipts[0]["work"]["outcome"], "success");
     assert!(receipts[0]["times"]["endedMs"].is_u64());
-    let hash = Hash::digest(crate::tools::canonical_json(&receipts[0]["work"]).as_bytes());
+    let hash = Hash::digest(agent::tools::canonical_json(&receipts[0]["work"]).as_bytes());
     assert_eq!(entry.said.unwrap().answer.receipt_hash, hash);
 }
 

@@ -122,8 +122,8 @@ impl fmt::Display for Alarm {
             ),
             Self::Dissent { executors, call } => write!(
                 formatter,
-                "the answer to the call {call} was not that of the others; {} paused; when \
-                 the cause is found: `ombra miner offers --resume EXECUTOR`",
+                "the answer to the call {call} differed from the others' answers; {} paused; after \
+                 you have found the cause: `ombra miner offers --resume EXECUTOR`",
                 executors.join(", ")
             ),
             Self::NoWork { idle_s, why } => write!(formatter, "no work for {idle_s} s: {why}"),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use agent::executor::Executors;
 use serde::{Deserialize, Serialize};
 use types::agent::ExecutorId;
 use types::{Address, Hash};
 
-use crate::executor::Executors;
 use crate::journal::call::{CallEntry, CallPhase, Paused, Said, Served};
 use crate::journal::{Journal, JournalError};
 use crate::market::{Fitness, MarketConfig};

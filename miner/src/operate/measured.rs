@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use agent::backend::{Backend, BackendError, Health, Manifest};
+use agent::messages::{Iteration, Output};
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Backend, BackendError, Health, Manifest};
 use crate::ports::{Counters, Event};
-use crate::talk::{Iteration, Output};
 
 /// A back end whose answers are counted.
 #[derive(Debug)]

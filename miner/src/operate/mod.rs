@@ -3,7 +3,7 @@
 //! ```text
 //! engine ──events──▶ Tally ──▶ metrics            journal ──┐
 //! node, back end ──▶ Lookout ──▶ alarms            tell::*  ├──▶ records ──▶ CLI, control socket
-//!                         └────▶ Desk ──────────────────────┘
+//!                         └────▶ StatusService ──────────────────────┘
 //! ```
 //!
 //! Every record is made by one function of the journal (`tell`), whether a running miner is asked
@@ -11,11 +11,11 @@
 
 mod alarm;
 mod config;
-mod desk;
-mod lookout;
+mod health_probe;
 pub mod market;
 mod measured;
 mod record;
+mod status_service;
 mod tally;
 pub mod tell;
 #[cfg(test)]
@@ -24,13 +24,13 @@ mod trial;
 
 pub use alarm::{Alarm, Facts, Idle, alarms};
 pub use config::{AlarmConfig, MetricsConfig, SweepConfig};
-pub use desk::{Check, Desk, Plan, Unread};
-pub use lookout::look_out;
+pub use health_probe::look_out;
 pub use market::{AssignmentLine, BondFact, MarketFact, OfferFact, OfferState, WhyCall};
 pub use measured::Measured;
 pub use record::{
     AlarmFact, BackendFact, DecisionCount, NodeAnswers, NodeFact, NodeState, PolicyFact, Process,
     RunLine, StakeFact, Starting, Status, SweepFact, ToolFact, WaitFact, WhyRecord,
 };
+pub use status_service::{Check, Plan, StatusService, Unread};
 pub use tally::{Counts, Tally};
 pub use trial::{Trial, Tried};

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agent::clock::Clock;
 use parking_lot::Mutex;
 
-use crate::ports::{Clock, Counters, Event};
+use crate::ports::{Counters, Event};
 
 /// Counts since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use agent::clock::Clock;
+use agent::tools::Surroundings;
+use agent::tools::ports::SystemNames;
 use parking_lot::Mutex;
 use types::{Hash, Keypair, Params, RunStatus};
 use wallet::Chain;
@@ -21,10 +24,8 @@ use crate::journal::call::Paused;
 use crate::journal::entry::{Entry, Outcome, Parcel, Phase, Purpose, Swept, SweptLast};
 use crate::journal::{Journal, JournalError};
 use crate::policy::{Decision, Policy, Reason};
-use crate::ports::{Clock, Counters, Event};
+use crate::ports::{Counters, Event};
 use crate::settings::Settings;
-use crate::tools::Surroundings;
-use crate::tools::ports::SystemNames;
 
 #[derive(Debug, Default)]
 struct TestClock(AtomicU64);

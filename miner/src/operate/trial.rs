@@ -1,15 +1,15 @@
 //! What a policy would decide about the runs that wait now. Nothing is claimed, nothing is written.
 
+use agent::backend::{Manifest, tokens_about};
+use agent::tools::mcp::ServerConfig;
+use agent::tools::{BUILT_IN, Grant, OpenError, Surroundings, Toolbox};
 use types::{Address, Hash};
 
 use crate::adapters::Understanding;
-use crate::backend::{Manifest, tokens_about};
 use crate::chain::{ChainError, Ledger, RunView, Runs};
 use crate::policy::{Asked, Bonded, Decision, Policy, Refusals, Standing, decide};
-use crate::ports::{self, Courses};
+use crate::ports::Courses;
 use crate::settings::{ModelConfig, Settings};
-use crate::tools::mcp::ServerConfig;
-use crate::tools::{BUILT_IN, Grant, OpenError, Surroundings, Toolbox};
 
 /// A policy that is tried.
 #[derive(Debug)]
@@ -123,11 +123,10 @@ impl Trial {
         let courses = Understanding::new(self.toolbox.clone(), self.model.clone());
         match courses.begin(run, blob.as_deref(), &[]) {
             Err(why) => standing.unreadable = Some(why),
-            Ok(course) => {
+            Ok(session) => {
                 standing.asked =
-                    Some(Asked::of(&course.ask(), tokens_about(standing.prompt_bytes)));
-                let ports::Grant { tools, servers, is_reproducible } = course.grant();
-                let grant = Grant { tools, servers, is_reproducible };
+                    Some(Asked::of(&session.ask(), tokens_about(standing.prompt_bytes)));
+                let grant = session.grant();
                 standing.tools_offered = self.offered(&grant);
                 standing.tools_missing = self.missing(&grant);
             }

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use agent::backend::tokens_about;
+use agent::messages::Constraint;
+use agent::methods::bytes_min;
 use serde::{Deserialize, Serialize};
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, AGENT_REWARD_PER_TOKEN};
 use types::{Address, Hash, RunStatus};
 
 use super::{Policy, Reason, Unit};
-use crate::backend::tokens_about;
 use crate::chain::{RunView, Stake};
 use crate::engine::budget;
-use crate::methods::bytes_min;
 use crate::ports::Ask;
-use crate::talk::Constraint;
 
 /// What a decision depends on, beside the policy and the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ pub fn jitter_ms(miner: &Address, run: &Hash, max_ms: u64) -> u64 {
     u64::from_be_bytes(first) % max_ms.saturating_add(1)
 }
 
-/// What stands against the run itself.
+/// Why the run itself is ruled out.
 fn skip(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
     if run.status != RunStatus::Pending {
         return Some(Reason::NotPending { status: run.status });

@@ -8,11 +8,11 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use agent::tools::OFFERED_BY_DEFAULT;
 use serde::{Deserialize, Serialize};
 use types::Address;
 
 use crate::chain::RunView;
-use crate::tools::OFFERED_BY_DEFAULT;
 
 pub use decide::{Asked, Bonded, Decision, Refusals, Standing, decide, jitter_ms};
 pub use reason::{Reason, Unit};
@@ -139,7 +139,7 @@ pub enum PolicyError {
         source: std::io::Error,
     },
     /// It is not TOML of the right shape.
-    #[error("the policy cannot be understood: {0}")]
+    #[error("cannot read the policy: {0}")]
     Malformed(#[from] toml::de::Error),
     /// Values make no sense.
     #[error("{}", sentences(.0))]
@@ -293,7 +293,7 @@ fn read(path: &Path) -> Result<String, PolicyError> {
     let unreadable = |source| PolicyError::Unreadable { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         // Reading a pipe would wait for who writes it.
-        return Err(unreadable(std::io::Error::other("this is no regular file")));
+        return Err(unreadable(std::io::Error::other("this is not a regular file")));
     }
     std::fs::read_to_string(path).map_err(unreadable)
 }

@@ -90,7 +90,7 @@ pub enum Reason {
         names: Vec<String>,
     },
     /// It wants another model.
-    #[error("modelHint {hint:?} is none of the policy's models")]
+    #[error("modelHint {hint:?} is not one of the policy's models")]
     ModelUnknown {
         /// The run's.
         hint: String,
@@ -111,7 +111,9 @@ pub enum Reason {
         requester: Address,
     },
     /// The requester named miners, and this is none.
-    #[error("the requester names {miners} who may claim the run, and this miner is none of them")]
+    #[error(
+        "the requester names {miners} who may claim the run, and this miner is not one of them"
+    )]
     MinerNotListed {
         /// How many.
         miners: u64,

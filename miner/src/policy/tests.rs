@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agent::messages::Constraint;
 use serde_json::json;
 use types::{Address, Hash, Keypair, RunStatus};
 
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::chain::{Protection, RunView};
 use crate::ports::Ask;
-use crate::talk::Constraint;
 
 fn address(seed: u8) -> Address {
     Keypair::from_seed(&[seed; 32]).address()
@@ -400,9 +400,9 @@ fn a_pipe_is_no_configuration_and_nobody_waits_for_its_writer() {
     let mode = rustix::fs::Mode::RUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let told = file.changed().unwrap_err().to_string();
-    assert!(told.contains("this is no regular file"), "{told}");
+    assert!(told.contains("this is not a regular file"), "{told}");
     let told = PolicyFile::open(&path).unwrap_err().to_string();
-    assert!(told.contains("this is no regular file"), "{told}");
+    assert!(told.contains("this is not a regular file"), "{told}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use p2p::ports::{EncodedBlock, ReadError, SnapshotHead, Status};
 use state::StorageError;
-use store::offers::{self, OfferHead};
+use store::snapshots::{self, OfferHead};
 use types::Hash;
 
 use crate::chain::Chain;
@@ -46,18 +46,22 @@ impl p2p::ports::Chain for ServedChain {
     }
 
     fn snapshots(&self, format: u32) -> Vec<SnapshotHead> {
-        if format != offers::FORMAT {
+        if format != snapshots::FORMAT {
             return Vec::new();
         }
-        let offers = self.0.shelf().map(|shelf| shelf.offers()).unwrap_or_default();
+        let offers = self
+            .0
+            .snapshot_store()
+            .map(|snapshot_store| snapshot_store.offers())
+            .unwrap_or_default();
         let head =
             |OfferHead { height, hash, bytes }: OfferHead| SnapshotHead { height, hash, bytes };
         offers.into_iter().map(head).collect()
     }
 
     fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError> {
-        let Some(shelf) = self.0.shelf() else { return Ok(Vec::new()) };
-        let piece = shelf.piece(hash, offset, bytes_max);
+        let Some(snapshot_store) = self.0.snapshot_store() else { return Ok(Vec::new()) };
+        let piece = snapshot_store.piece(hash, offset, bytes_max);
         piece.map(Option::unwrap_or_default).map_err(|error| ReadError(error.to_string()))
     }
 }

@@ -15,16 +15,17 @@ use types::block::BlockTx;
 use types::{Address, Block, CheckedTx, Hash, Header, Keypair, SizeLimits, UncheckedBlock};
 
 use crate::adapters::events::EventBus;
-use crate::chain::{Chain, NextValidators};
+use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::metrics::BlockMetrics;
 use crate::pace::Wake;
 use crate::sync::TrustedBlock;
+use crate::validator_sets::NextValidators;
 
-mod outline;
+mod compact_block;
 mod time;
 
-use outline::Draft;
+use compact_block::Draft;
 pub(crate) use time::MachineClock;
 
 /// Transactions in one block, whatever their bytes.
@@ -34,7 +35,7 @@ const BLOCK_TXS_MAX: usize = 20_000;
 pub(crate) struct ChainLedger {
     pub(crate) chain: Arc<Chain>,
     pub(crate) pool: Arc<Pool>,
-    pub(crate) lane: txpool::lanes::Lane,
+    pub(crate) verifier: txpool::verifier::Verifier,
     pub(crate) bus: Arc<EventBus>,
     pub(crate) wake: Arc<Wake>,
     /// Told when evidence against a validator was kept.
@@ -59,7 +60,7 @@ enum OutOfTurn {
     NotValidator,
     #[error("block {height} {hash} is not among the undecided ones")]
     Unknown { height: u64, hash: Hash },
-    #[error("block {height} {hash} was kept as valid and does not execute: {reason}")]
+    #[error("block {height} {hash} was kept as valid but does not execute: {reason}")]
     Broken { height: u64, hash: Hash, reason: String },
 }
 
@@ -67,14 +68,15 @@ impl ChainLedger {
     fn build(&self, proposer: &Keypair) -> Result<Executed, LedgerFault> {
         let store = self.chain.store();
         let parent = store.parent().map_err(LedgerFault::new)?;
-        let rules = self.rules(parent.height.saturating_add(1)).map_err(LedgerFault::new)?;
+        let rules =
+            time::rules(&self.chain, parent.height.saturating_add(1)).map_err(LedgerFault::new)?;
         time::wait_for_parent(&parent, &rules);
         let started = Instant::now();
         let chain = Arc::clone(&self.chain.spec().rules);
         let base = store.latest();
         let mut builder =
             BlockBuilder::new(chain, base, parent, proposer, now_ms()).map_err(LedgerFault::new)?;
-        self.fill(&mut builder, started + self.build_time(&rules))?;
+        self.fill(&mut builder, started + time::build_time(self.build_time_max, &rules))?;
         let executed = builder.finish().map_err(LedgerFault::new)?;
         self.metrics.build.observe(started.elapsed().as_secs_f64());
         Ok(executed)
@@ -124,9 +126,9 @@ impl ChainLedger {
         Ok(())
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<UncheckedBlock, String> {
-        let limits = SizeLimits::from(self.chain.spec().params());
-        UncheckedBlock::decode(bytes, &limits).map_err(|error| error.to_string())
+    /// How large blocks may be.
+    fn limits(&self) -> SizeLimits {
+        SizeLimits::from(self.chain.spec().params())
     }
 
     /// Executes a block of another validator, or one that was kept before a restart.
@@ -173,7 +175,7 @@ impl ChainLedger {
                 }
             });
         }
-        let mut checked = self.lane.verify(strange, height).into_iter();
+        let mut checked = self.verifier.verify(strange, height).into_iter();
         let checked = known.into_iter().map(|known| match known {
             Some(tx) => Ok(tx),
             None => checked
@@ -221,10 +223,11 @@ impl Ledger for ChainLedger {
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         self.chain.store().require_known_fork().map_err(LedgerFault::new)?;
         let Candidate { height, round, proposer, seal, content, origin } = candidate;
-        let Draft { header, transactions, bytes } = match self.read(content) {
-            Ok(draft) => draft,
-            Err(verdict) => return Ok(verdict),
-        };
+        let Draft { header, transactions, bytes } =
+            match compact_block::read(&self.pool, content, &self.limits()) {
+                Ok(draft) => draft,
+                Err(verdict) => return Ok(verdict),
+            };
         let hash = header.hash();
         let invalid = |reason: String| Ok(Verdict::Invalid { hash, reason });
         // A synced block may have been built for an earlier round than it was decided in.
@@ -233,7 +236,7 @@ impl Ledger for ChainLedger {
             return invalid(format!("it is block {} of {}", header.index, header.proposer));
         }
         if let Origin::Live(seen) = origin
-            && let Some(verdict) = self.untimely(&header, round, seen)?
+            && let Some(verdict) = time::untimely(&self.chain, &header, round, seen)?
         {
             return Ok(verdict);
         }
@@ -307,16 +310,17 @@ impl ChainLedger {
         let kept = self.chain.store().undecided_by_hash(height, &hash).map_err(LedgerFault::new)?;
         let kept = kept.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
         let broken = |reason| LedgerFault::new(OutOfTurn::Broken { height, hash, reason });
-        let UncheckedBlock { header, transactions } = self.decode(&kept.bytes).map_err(broken)?;
+        let UncheckedBlock { header, transactions } =
+            compact_block::decode(&kept.bytes, &self.limits()).map_err(broken)?;
         let transactions = transactions.into_iter().map(Box::new).map(BlockTx::Unchecked).collect();
         self.execute(header, transactions)?.map_err(broken)
     }
 }
 
 impl Archive for ChainLedger {
-    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+    fn compact_block(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
         let executed = self.chain.open_block(hash);
-        Ok(executed.and_then(|executed| self.outline_of(&executed.block)))
+        Ok(executed.and_then(|executed| compact_block::make(&self.pool, &executed.block)))
     }
 
     fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {

@@ -105,7 +105,7 @@ mod tests {
     //! Who hears what.
 
     use tokio::sync::broadcast::error::TryRecvError;
-    use txpool::Standing;
+    use txpool::TxStanding;
     use txpool::ports::EventSink as _;
     use types::{Code, Rejection};
 
@@ -117,7 +117,7 @@ mod tests {
         let bus = EventBus::new(0, 16, Arc::default());
         let tx = World::new().checked(&transfer(0, 0, 1));
         let accepted =
-            || txpool::PoolEvent::Accepted { tx: tx.clone(), standing: Standing::Pending };
+            || txpool::PoolEvent::Accepted { tx: tx.clone(), standing: TxStanding::Pending };
         let reason = Rejection::new(Code::PoolFull, "pool", "full", "room");
         let dropped = txpool::Dropped { tx: tx.clone(), reason: reason.clone(), at_ms: 7 };
         let dropped = || txpool::PoolEvent::Dropped(Arc::new(dropped.clone()));

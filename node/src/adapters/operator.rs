@@ -134,8 +134,8 @@ impl Health {
 fn signing(follows_until: Option<u64>, waits_for_votes: bool) -> Check {
     let detail = match follows_until {
         Some(height) => format!(
-            "this key has signed for height {height} and the log of it is lost: the node follows \
-             without signing until that height is decided"
+            "this key has signed for height {height}, but the log of that height is lost: the node \
+             follows without signing until that height is decided"
         ),
         None if waits_for_votes => "the node follows without signing until the votes for later \
              forks in the blocks before its snapshot are counted"
@@ -153,11 +153,11 @@ fn clock(fit: consensus::Fit) -> Check {
     let missed = ahead.saturating_add(behind);
     let is_ok = missed.saturating_mul(2) <= proposers;
     let detail = match (proposers, missed) {
-        (0, _) => "no block of another validator was judged by this clock lately".to_owned(),
+        (0, _) => "this clock has not judged a block of another validator recently".to_owned(),
         (_, 0) => format!("the last blocks of {proposers} other validators fit this clock"),
         _ => format!(
-            "of the last blocks of {proposers} other validators {ahead} were ahead of this clock and \
-             {behind} behind it: {} is wrong; what this validator proposes and votes for counts only \
+            "of the last blocks of {proposers} other validators {ahead} were ahead of this clock \
+             and {behind} behind it: {} is wrong; this validator's proposals and votes count only \
              while its clock is right",
             if is_ok { "theirs" } else { "it, or that of each of them," }
         ),
@@ -292,7 +292,7 @@ impl Operator {
         self.gossip.as_ref().ok_or_else(|| AdminError::Invalid {
             field: "change",
             got: given.to_owned(),
-            expected: "a node that has peers; this one talks to nobody".to_owned(),
+            expected: "a node that has peers; this one runs without peers".to_owned(),
         })
     }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use state::{PendingState, Retracted, SharedPending, StorageError, TxError, fees, tables, view};
 use store::Snapshot;
 use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
-use txpool::{Fault as PoolFault, Found, Page, Pool};
+use txpool::{Found, Page, Pool, PoolFault};
 use types::check::{self, StaticRules};
 use types::{
     Account, Address, Amount, BondChange, CheckedTx, Hash, Rejection, SizeLimits, Transaction,
@@ -170,7 +170,7 @@ impl PendingLedger for PoolLedger {
 /// Included transactions, for the pool.
 pub(crate) struct IncludedTxs(pub(crate) Arc<Chain>);
 
-impl txpool::ports::Chain for IncludedTxs {
+impl txpool::ports::CommittedChain for IncludedTxs {
     fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
         self.0.store().snapshot().has_transaction(&hash).map_err(PoolFault::new)
     }

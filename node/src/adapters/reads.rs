@@ -24,7 +24,8 @@ use types::{
     SealedTx, Step, Supply, TxLocation,
 };
 
-use crate::chain::{Chain, set_of};
+use crate::chain::Chain;
+use crate::validator_sets::set_of;
 
 /// The reading side of the interfaces. Every call looks at one moment of the chain.
 pub(crate) struct Reads {

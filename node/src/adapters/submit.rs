@@ -85,7 +85,7 @@ mod tests {
         assert!(matches!(busy, SubmitError::Busy { retry_after_ms: 7 }), "{busy:?}");
         assert!(matches!(submit_error(IngestError::Syncing), SubmitError::Syncing));
         assert!(matches!(submit_error(IngestError::ShuttingDown), SubmitError::ShuttingDown));
-        let fault = IngestFault::Ledger(Arc::new(txpool::Fault::new("the disk is gone")));
+        let fault = IngestFault::Ledger(Arc::new(txpool::PoolFault::new("the disk is gone")));
         let told = submit_error(fault.into());
         let SubmitError::Fault(Fault { doing, source, missing: None }) = told else {
             panic!("{told:?}");

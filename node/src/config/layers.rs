@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Config, Snapshots, Sync, Trusted};
+use super::settings::{Config, Snapshots, Sync, Trusted};
 
 /// What the variables of settings begin with.
 const PREFIX: &str = "OMBRA__";

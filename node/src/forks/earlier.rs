@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 use types::block::merkle_root;
 use types::{Hash, SizeLimits, Transaction, UncheckedBlock};
 
-use crate::chain::{Chain, set_of};
+use crate::chain::Chain;
 use crate::fault::Fault;
 use crate::supervisor::answer_of;
+use crate::validator_sets::set_of;
 
 /// Blocks of a part. Their hashes and votes are in memory before the part is checked, and a peer that
 /// sends wrong ones costs the time for so many.
@@ -71,7 +72,8 @@ impl Linked {
     fn take(&mut self, fetched: Vec<Fetched>) -> Result<(), Wrong> {
         for Fetched { hash, previous, votes, from } in fetched.into_iter().rev() {
             if hash != self.hash {
-                let what = format!("block {} is another one than the next names", self.height);
+                let what =
+                    format!("block {} is not the one that the next block names", self.height);
                 return Err(Wrong { from, what });
             }
             self.votes.extend(votes.into_iter().rev());
@@ -201,7 +203,7 @@ fn decided(
     }
     let hashes: Vec<Hash> = transactions.iter().map(Transaction::hash).collect();
     if header.index != height || header.tx_root != merkle_root(&hashes) {
-        return Ok(Err(format!("block {height} has not the transactions of its header")));
+        return Ok(Err(format!("block {height} does not have the transactions of its header")));
     }
     let votes = chain.store().earlier_votes(height, &transactions)?;
     Ok(Ok(Fetched { hash, previous: header.previous_hash, votes, from }))

@@ -1,4 +1,4 @@
-//! A chain in a folder with the real pool, journal and lane, for tests of what hands transactions in.
+//! A chain in a folder with the real pool, journal and verifier, for tests of what hands transactions in.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use state::Forks;
 use state::block::{BlockBuilder, Executed};
 use store::{Options, Store};
 use tempfile::TempDir;
-use txpool::lanes::Rules;
 use txpool::ports::EventSink;
-use txpool::{BlockLimits, Committed, Config, Lane, Pool, PoolEvent, Ports, Touched};
+use txpool::verifier::Rules;
+use txpool::{BlockLimits, Committed, Config, Pool, PoolEvent, Ports, Touched, Verifier};
 use types::build::{Envelope, build_tx};
 use types::tx::Transfer;
 use types::{Amount, CheckedTx, Hash, Keypair};
@@ -21,8 +21,8 @@ use types::{Amount, CheckedTx, Hash, Keypair};
 use super::{IngestHandle, IngestService, Parts, Text, service};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger};
 use crate::chain::Chain;
+use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
-use crate::node::{chain_spec, static_rules};
 use crate::sync::SyncState;
 
 /// How long something may take that has nothing to wait for.
@@ -67,7 +67,7 @@ impl World {
         let genesis =
             Genesis::dev("test", 1, validator, accounts.collect(), &[], Forks::default()).unwrap();
         let store = Store::open(&folder.path().join("database"), Options::default()).unwrap();
-        let spec = chain_spec(&genesis).unwrap();
+        let spec = ChainSpec::of(&genesis).unwrap();
         let chain = Arc::new(Chain::open(store, spec, &genesis.state()).unwrap());
         let operations = Arc::<Operations>::default();
         let ports = Ports {
@@ -78,7 +78,7 @@ impl World {
         let skew = chain.spec().params().max_clock_skew_ms;
         let journal = folder.path().join("journal");
         let pool = Pool::with_journal(Config::default(), skew, ports, &journal).unwrap();
-        pool.restore(&lane(&static_rules(chain.spec())), 1, now_ms()).unwrap();
+        pool.restore(&verifier(&chain.spec().static_rules()), 1, now_ms()).unwrap();
         Self { folder, chain, pool: Arc::new(pool), sync: Arc::default(), operations }
     }
 
@@ -87,18 +87,18 @@ impl World {
         service(Parts {
             chain: Arc::clone(&self.chain),
             pool: Arc::clone(&self.pool),
-            lane: self.lane(),
+            verifier: self.verifier(),
             sync: Arc::clone(&self.sync),
         })
     }
 
-    fn lane(&self) -> Lane {
-        lane(&static_rules(self.chain.spec()))
+    fn verifier(&self) -> Verifier {
+        verifier(&self.chain.spec().static_rules())
     }
 
     /// What a text is once it is checked.
     pub(crate) fn checked(&self, text: &str) -> CheckedTx {
-        self.lane().check(vec![bytes(text)], 1).remove(0).unwrap()
+        self.verifier().check(vec![bytes(text)], 1).remove(0).unwrap()
     }
 
     /// Puts a transaction into the pool, not through the service.
@@ -144,8 +144,8 @@ impl World {
     }
 }
 
-fn lane(rules: &Rules) -> Lane {
-    Lane::new(rules.clone(), NonZeroUsize::MIN).unwrap()
+fn verifier(rules: &Rules) -> Verifier {
+    Verifier::new(rules.clone(), NonZeroUsize::MIN).unwrap()
 }
 
 fn key(number: u8) -> Keypair {

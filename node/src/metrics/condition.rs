@@ -15,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::chain::Chain;
 use crate::config::Home;
+use crate::version::COMMIT;
 
 /// What the figures are of.
 pub(crate) struct Condition {
@@ -42,8 +43,9 @@ impl Collector for Condition {
 
 impl Condition {
     fn encode_node(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
-        let version = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("OMBRA_COMMIT"))];
-        let (help, one) = ("Always 1; the labels say what runs", ConstGauge::new(1_i64));
+        let version = [("version", env!("CARGO_PKG_VERSION")), ("commit", COMMIT)];
+        let (help, one) =
+            ("Always 1; the labels describe the running program", ConstGauge::new(1_i64));
         let mut build = encoder.encode_descriptor("build", help, None, MetricType::Gauge)?;
         one.encode(build.encode_family(&version)?)?;
 
@@ -98,7 +100,10 @@ fn seconds(ms: u64) -> f64 {
 }
 
 /// A gauge without labels; a figure that is not known is left out.
-pub(crate) fn gauge(
+///
+/// # Errors
+/// When it cannot be written.
+pub fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
@@ -110,10 +115,10 @@ pub(crate) fn gauge(
 }
 
 /// What the system tells about this process, which started at a time since 1970.
-pub(crate) fn encode_process(
-    encoder: &mut DescriptorEncoder<'_>,
-    started_ms: u64,
-) -> Result<(), Error> {
+///
+/// # Errors
+/// When it cannot be written.
+pub fn encode_process(encoder: &mut DescriptorEncoder<'_>, started_ms: u64) -> Result<(), Error> {
     let help = "Time that the processors spent on this process";
     let cpu = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default();
     let (name, cpu) = ("process_cpu_seconds", ConstCounter::new(cpu.as_secs_f64()));
@@ -141,7 +146,7 @@ fn encode_disk(encoder: &mut DescriptorEncoder<'_>, home: &Home) -> Result<(), E
     let bytes = |blocks: u64, facts: &rustix::fs::StatVfs| blocks.checked_mul(facts.f_frsize);
     let free = disk.as_ref().and_then(|facts| bytes(facts.f_bavail, facts));
     let all = disk.as_ref().and_then(|facts| bytes(facts.f_blocks, facts));
-    gauge(encoder, "disk_free_bytes", "Free room on the disk that holds the home", free)?;
+    gauge(encoder, "disk_free_bytes", "Free space on the disk that holds the home", free)?;
     gauge(encoder, "disk_bytes", "Size of the disk that holds the home", all)?;
     gauge(encoder, "database_bytes", "Files of the database", folder_bytes(&home.database()))?;
     let consensus = folder_bytes(&home.consensus());

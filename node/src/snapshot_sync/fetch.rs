@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use p2p::{AskError, Handle, PeerKey};
 use parking_lot::Mutex;
-use store::offers::{CHUNK_BYTES_MAX, ImportError, Intake, OfferError, Want};
+use store::snapshots::{CHUNK_BYTES_MAX, ImportError, Intake, OfferError, Want};
 use tokio::sync::{AcquireError, Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use types::Hash;
 
-use super::SyncError;
+use super::error::SyncError;
 use crate::supervisor::answer_of;
 
 /// Chunks that one peer is asked for at the same time: less than it answers.
@@ -282,7 +282,7 @@ async fn worker(source: Source, work: Arc<Work>) -> Result<(), ImportError> {
         {
             tracing::warn!(
                 peer = %source.peer, chunk = %want.hash, bytes = want.bytes, ?lack,
-                "a peer does not give a chunk of a snapshot as it should; others are asked"
+                "a peer does not deliver a chunk of a snapshot as it should; asking others"
             );
         }
         let is_kept = kept == Ok(true);

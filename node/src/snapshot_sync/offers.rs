@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use p2p::ports::SnapshotHead;
 use p2p::{Peer, PeerKey};
-use store::offers::{FORMAT, OFFER_BYTES_MAX, Offer, OfferError, Verified};
+use store::snapshots::{FORMAT, OFFER_BYTES_MAX, Offer, OfferError, Verified};
 use tokio::task::JoinSet;
 use types::Hash;
 
-use super::Job;
 use super::choose::{self, Choice, Content, Teller};
 use super::fetch::{self, Source, fetch_whole};
+use super::peers::Peers;
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
 
@@ -74,10 +74,10 @@ struct Answer {
 /// Why an offer is none.
 #[derive(Debug, thiserror::Error)]
 enum Lack {
-    #[error("the offer of height {height} does not come: {lack:?}")]
+    #[error("the offer of height {height} did not arrive: {lack:?}")]
     Withheld { height: u64, lack: fetch::Lack },
     /// The peer does not offer it any more.
-    #[error("the offer of height {height} has given way to a newer one")]
+    #[error("the offer of height {height} was replaced by a newer one")]
     Gone { height: u64 },
     #[error("{0}")]
     Wrong(OfferError),
@@ -95,7 +95,13 @@ struct Round {
     answered: BTreeMap<PeerKey, Instant>,
 }
 
-impl Job<'_> {
+/// Asks peers for what they offer.
+pub(super) struct Offers<'a> {
+    pub(super) peers: &'a Peers,
+    pub(super) replay: &'a Arc<ChainReplay>,
+}
+
+impl Offers<'_> {
     /// What peers offer but for what is known to be a lie.
     pub(super) async fn gather(
         &self,
@@ -138,25 +144,26 @@ impl Job<'_> {
     /// to hear no other one.
     fn is_hopeless(&self, round: &Round, started: Instant) -> bool {
         let first = round.answered.values().min().map(Instant::elapsed);
-        let is_heard = round.answered.len() >= self.handle.named().div_ceil(2).max(1);
+        let is_heard = round.answered.len() >= self.peers.handle().named().div_ceil(2).max(1);
         if is_heard && first.is_some_and(|time| time >= NO_OFFER_TIME) {
             return true;
         }
-        let peers = self.handle.peers();
-        let have_failed = !peers.is_empty() && peers.iter().all(|peer| self.has_failed(&peer.key));
+        let peers = self.peers.handle().peers();
+        let have_failed =
+            !peers.is_empty() && peers.iter().all(|peer| self.peers.has_failed(&peer.key));
         have_failed && started.elapsed() >= NO_OFFER_TIME
     }
 
     /// Asks peers that were not asked yet, and the others again. Strangers take no named peer's turn.
     fn ask_more(&self, round: &mut Round, asks: &mut JoinSet<Answer>) {
-        let all_speak = self.handle.named() == 0;
+        let all_speak = self.peers.handle().named() == 0;
         let (named, strange): (Vec<Peer>, Vec<Peer>) =
-            self.handle.peers().into_iter().partition(|peer| peer.is_named);
+            self.peers.handle().peers().into_iter().partition(|peer| peer.is_named);
         for peers in [named, strange] {
             let under_way = peers.iter().filter(|peer| round.is_asking(&peer.key)).count();
             let mut due: Vec<Teller<PeerKey>> = peers
                 .iter()
-                .filter(|peer| !self.has_failed(&peer.key))
+                .filter(|peer| !self.peers.has_failed(&peer.key))
                 .map(|peer| Teller { peer: peer.key, has_voice: all_speak || peer.is_named })
                 .filter(|teller| round.is_due(teller))
                 .collect();
@@ -165,9 +172,9 @@ impl Job<'_> {
             for teller in due.into_iter().take(PEERS_ASKED_MAX.saturating_sub(under_way)) {
                 // Nobody is asked twice at the same time.
                 round.asked.insert(teller.peer, Instant::now() + OFFERS_OF_PEER_TIME_MAX);
-                let source = self.source(teller.peer);
+                let source = self.peers.source(teller.peer);
                 let known = round.told_by(&teller.peer).copied().collect();
-                asks.spawn(ask((source, teller.has_voice), known, Arc::clone(&self.replay)));
+                asks.spawn(ask((source, teller.has_voice), known, Arc::clone(self.replay)));
             }
         }
     }
@@ -194,17 +201,17 @@ impl Job<'_> {
     async fn lacks(&self, peer: PeerKey, lack: Lack) {
         match lack {
             Lack::Withheld { .. } => {
-                tracing::warn!(%peer, error = %lack, "a peer does not give what it offers");
-                self.fault([peer]);
+                tracing::warn!(%peer, error = %lack, "a peer does not deliver what it offers");
+                self.peers.fault([peer]);
             }
             Lack::Gone { .. } => {
-                tracing::info!(%peer, error = %lack, "an offer is gone; a newer one is asked for");
-                self.note_gone(peer);
+                tracing::info!(%peer, error = %lack, "an offer is gone; asking for a newer one");
+                self.peers.note_gone(peer);
             }
             Lack::Wrong(error) => {
-                tracing::warn!(%peer, %error, "a snapshot is refused");
-                self.handle.blame(peer, format!("an offered snapshot: {error}")).await;
-                self.faults.lock().insert(peer, super::PEER_FAULTS_MAX);
+                tracing::warn!(%peer, %error, "an offered snapshot is wrong");
+                self.peers.handle().blame(peer, format!("an offered snapshot: {error}")).await;
+                self.peers.give_up(peer);
             }
         }
     }
@@ -219,7 +226,7 @@ impl Job<'_> {
             if *content != choice.content {
                 continue;
             }
-            match verified(&self.source(teller.peer), *head, Arc::clone(&self.replay)).await {
+            match verified(&self.peers.source(teller.peer), *head, Arc::clone(self.replay)).await {
                 Ok(verified) => return Some(verified),
                 Err(lack) => self.lacks(teller.peer, lack).await,
             }
@@ -234,11 +241,11 @@ impl Job<'_> {
             if *content != choice.content {
                 continue;
             }
-            let source = self.source(teller.peer);
+            let source = self.peers.source(teller.peer);
             if is_gone(&source, head).await {
-                self.note_gone(teller.peer);
+                self.peers.note_gone(teller.peer);
             } else {
-                self.fault([teller.peer]);
+                self.peers.fault([teller.peer]);
             }
         }
     }

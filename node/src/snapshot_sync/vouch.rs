@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use p2p::PeerKey;
+use p2p::{Handle, PeerKey};
 use store::Tip;
-use types::{Hash, UncheckedBlock};
+use types::{Hash, SizeLimits, UncheckedBlock};
 
-use super::Job;
 use super::choose::{AGREED, Choice};
 
 /// How long a peer may take to show its block.
@@ -37,48 +36,55 @@ pub(super) enum Vouched {
     Unheard,
 }
 
-impl Job<'_> {
-    /// Asks the named peers that do not make the offer for the block of its height.
-    pub(super) async fn vouch(&self, offer: &Choice<PeerKey>, tip: &Tip) -> Vouched {
-        let speakers = offer.tellers.iter().filter(|teller| teller.has_voice);
-        let enough = AGREED.min(self.handle.named());
-        let mut tally = Tally::new(enough, tip.hash, speakers.map(|teller| teller.peer));
-        let begun = Instant::now();
-        loop {
-            if let Some(verdict) = tally.verdict() {
-                return verdict;
-            }
-            if begun.elapsed() >= VOUCH_TIME_MAX {
-                return Vouched::Unheard;
-            }
-            self.ask_for_block(tip.height, &mut tally).await;
-            if tally.verdict().is_none() {
-                tokio::time::sleep(ASK_INTERVAL).await;
-            }
+/// Asks the named peers that do not make the offer for the block of its height.
+pub(super) async fn vouch(
+    network: &Handle,
+    limits: &SizeLimits,
+    offer: &Choice<PeerKey>,
+    tip: &Tip,
+) -> Vouched {
+    let speakers = offer.tellers.iter().filter(|teller| teller.has_voice);
+    let enough = AGREED.min(network.named());
+    let mut tally = Tally::new(enough, tip.hash, speakers.map(|teller| teller.peer));
+    let begun = Instant::now();
+    loop {
+        if let Some(verdict) = tally.verdict() {
+            return verdict;
+        }
+        if begun.elapsed() >= VOUCH_TIME_MAX {
+            return Vouched::Unheard;
+        }
+        ask_for_block(network, limits, tip.height, &mut tally).await;
+        if tally.verdict().is_none() {
+            tokio::time::sleep(ASK_INTERVAL).await;
         }
     }
+}
 
-    /// Asks until enough have answered alike, or nobody is left to wait for.
-    async fn ask_for_block(&self, height: u64, tally: &mut Tally<PeerKey>) {
-        let mut asked: FuturesUnordered<_> = self
-            .handle
-            .peers()
-            .into_iter()
-            .filter(|peer| peer.is_named && !tally.heard.contains(&peer.key))
-            .map(async |peer| {
-                let range = (height, 1);
-                let blocks = self.handle.blocks(peer.key, range, ANSWER_TIME_MAX).await.ok()?;
-                let block = UncheckedBlock::decode(&blocks.first()?.bytes, &self.limits).ok()?;
-                (block.header.index == height).then(|| (peer.key, block.header.hash()))
-            })
-            .collect();
-        while let Some(answer) = asked.next().await {
-            if let Some((peer, found)) = answer {
-                tally.said(peer, found);
-            }
-            if tally.verdict().is_some() {
-                return;
-            }
+/// Asks until enough have answered alike, or nobody is left to wait for.
+async fn ask_for_block(
+    network: &Handle,
+    limits: &SizeLimits,
+    height: u64,
+    tally: &mut Tally<PeerKey>,
+) {
+    let mut asked: FuturesUnordered<_> = network
+        .peers()
+        .into_iter()
+        .filter(|peer| peer.is_named && !tally.heard.contains(&peer.key))
+        .map(async |peer| {
+            let range = (height, 1);
+            let blocks = network.blocks(peer.key, range, ANSWER_TIME_MAX).await.ok()?;
+            let block = UncheckedBlock::decode(&blocks.first()?.bytes, limits).ok()?;
+            (block.header.index == height).then(|| (peer.key, block.header.hash()))
+        })
+        .collect();
+    while let Some(answer) = asked.next().await {
+        if let Some((peer, found)) = answer {
+            tally.said(peer, found);
+        }
+        if tally.verdict().is_some() {
+            return;
         }
     }
 }

@@ -25,15 +25,16 @@ use super::claims::{Belief, Claim, claim};
 use super::confirm::{Confirm, Verdict};
 use super::progress::{End, Progress};
 use super::proof::Provers;
+use super::state::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use super::trust::{Start, Trust, VOICES};
 use super::voices::{Next, Standing, has_met, is_followed};
-use super::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use crate::adapters::events::EventBus;
-use crate::chain::{Chain, next_validators};
+use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
+use crate::validator_sets::next_validators;
 
 /// Ranges that wait between the download and the threads that check: each has about 1 MiB.
 const RANGES_WAITING: usize = 2;
@@ -362,7 +363,7 @@ impl CatchUp {
         match outcome {
             Ok(_) => Ok(Ended::NoMore),
             Err(error) if error.storage().is_some_and(StorageError::is_uncounted_fork) => {
-                tracing::warn!(%error, "the node waits with the next block");
+                tracing::warn!(%error, "the node does not execute the next block yet");
                 Ok(Ended::Idle)
             }
             Err(error) => match error.wrong_block() {

@@ -149,7 +149,8 @@ impl Progress {
             }
             End::Stopped => tracing::info!(height, blocks, ms, "catching up was stopped"),
             End::Short { peers } => {
-                let message = "no peer gives the blocks that are missing; consensus starts behind";
+                let message =
+                    "no peer delivers the missing blocks; consensus starts behind the chain";
                 tracing::warn!(height, blocks, ms, peers, "{message}");
             }
         }

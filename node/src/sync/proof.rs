@@ -8,7 +8,8 @@ use futures::stream::FuturesUnordered;
 use p2p::{Handle, Peer, PeerKey};
 use types::{Header, SizeLimits, UncheckedBlock};
 
-use crate::chain::{Chain, next_validators};
+use crate::chain::Chain;
+use crate::validator_sets::next_validators;
 
 /// How long peers may take to show the block that they are ahead by.
 pub(super) const PROOF_TIME_MAX: Duration = Duration::from_secs(3);

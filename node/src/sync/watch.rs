@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::claims::{Belief, Claim, claim};
 use super::proof::{Proof, Provers};
-use super::{BLOCKS_NEAR, Phase, SyncState, gauge};
+use super::state::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;

@@ -18,7 +18,7 @@ pub enum AskError {
     #[error("the peer does not answer")]
     Silent,
     /// It has no time at the moment.
-    #[error("the peer has no time")]
+    #[error("the peer is busy")]
     Busy,
     /// It answered what no node answers; it is being kept out for it.
     #[error("the peer broke the protocol: {what}")]

@@ -1,9 +1,9 @@
 //! Blocks between nodes: what a node that is behind asks of its peers, and what it is answered.
 //!
 //! ```text
-//! peers ──questions──▶ desk ──bounded──▶ reader ──▶ Chain (blocking threads)
+//! peers ──questions──▶ requests ──bounded──▶ reader ──▶ Chain (blocking threads)
 //!                       │  └ status, from memory
-//! Handle::blocks ──▶ swarm ──▶ a peer's desk
+//! Handle::blocks ──▶ swarm ──▶ a peer's requests
 //! ```
 //!
 //! [`Handle::download`](crate::Handle::download) gets many blocks from several peers at once; whom
@@ -13,15 +13,15 @@
 //! method of [`crate::ports::Chain`], an arm in `reader.rs`, and a method in `ask.rs`.
 
 mod ask;
-mod desk;
 mod download;
 mod reader;
+mod requests;
 mod schedule;
 mod standing;
 pub(crate) mod wire;
 
 pub use ask::AskError;
-pub(crate) use desk::{Asked, Desk, Expected, QUESTIONS_MAX, STATUS_INTERVAL};
 pub use download::DownloadFigures;
 pub(crate) use reader::Reader;
+pub(crate) use requests::{Asked, QUESTIONS_MAX, SyncRequests};
 pub use schedule::Range;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Asked;
+use super::requests::Asked;
 use super::wire::{self, BLOCKS_BYTES_WANTED, BLOCKS_MAX, PIECE_BYTES_MAX, Question};
 use crate::command::Command;
 use crate::ports::Chain;

@@ -11,24 +11,24 @@ use crate::ports::{IncludedTx, PendingAccount};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountView {
-    /// The address.
+    /// The account's address.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// What it can spend.
+    /// The amount that the account can spend.
     #[schemars(with = "AmountText")]
     pub balance: Amount,
-    /// The same in OMBRA with six decimals.
+    /// The balance in OMBRA, with six decimals.
     pub balance_ombra: String,
-    /// The nonce of its next transaction, by the latest block.
+    /// The nonce of the account's next transaction, as of the latest block.
     pub nonce: u64,
-    /// The nonce of its next transaction, pending ones counted.
+    /// The nonce of the account's next transaction, counting its pending transactions.
     pub pending_nonce: u64,
-    /// What it can spend after its pending transactions.
+    /// The amount that the account can spend after its pending transactions.
     #[schemars(with = "AmountText")]
     pub pending_balance: Amount,
-    /// Whether it is in the miner directory.
+    /// Whether the account has an entry in the miner directory.
     pub is_miner: bool,
-    /// Its entry there.
+    /// The account's entry in the miner directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miner: Option<MinerView>,
 }
@@ -55,62 +55,62 @@ impl AccountView {
     }
 }
 
-/// How a transaction concerns an account.
+/// The direction of a transaction, seen from an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Direction {
-    /// Sent by it.
+    /// The account sent the transaction.
     Out,
-    /// Sent by another.
+    /// Another account sent the transaction.
     In,
-    /// A transfer to itself.
+    /// The account transferred money to itself.
     #[serde(rename = "self")]
     Own,
 }
 
-/// A transaction in an account's list.
+/// A transaction in the list of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountTx {
-    /// Its name.
+    /// The hash of the transaction.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// Its type.
+    /// The type of the transaction.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// How it concerns the account.
+    /// The direction of the transaction, seen from the account.
     pub direction: Direction,
-    /// The sender.
+    /// The address of the sender.
     #[schemars(with = "AddressText")]
     pub from: Address,
     /// The sender's nonce.
     pub nonce: u64,
-    /// The block's index.
+    /// The index of the block.
     pub block_index: u64,
-    /// The place in the block.
+    /// The position of the transaction in its block, starting at 0.
     pub position: u32,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// TRANSFER: the receiver.
+    /// The receiver. Only for a TRANSFER.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub to: Option<Address>,
-    /// TRANSFER: what the receiver gets.
+    /// The amount that the receiver gets. Only for a TRANSFER.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub amount: Option<Amount>,
-    /// TRANSFER: what the proposer gets.
+    /// The fee, which the block's proposer gets. Only for a TRANSFER.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub fee: Option<Amount>,
-    /// AGENT transactions: the run.
+    /// The id of the run. Only for AGENT transactions that are about a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub agent_run_id: Option<Hash>,
 }
 
 impl AccountTx {
-    /// The entry of `included` in the list of `account`.
+    /// The entry for `included` in the list of `account`.
     #[must_use]
     pub fn new(included: &IncludedTx, account: Address) -> Self {
         let IncludedTx { tx, location, timestamp, .. } = included;

@@ -18,36 +18,38 @@ pub struct AgentVersionView {
     pub agent_id: Hash,
     /// The version.
     pub version: String,
-    /// The version before it; absent of the first.
+    /// The previous version. Absent for the first version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// The agent's owner.
+    /// The address of the agent's owner.
     #[schemars(with = "AddressText")]
     pub owner: Address,
-    /// What a miner must have to run it, the agents among its tools included.
+    /// The executors that a miner needs to run this version, including those of the agents among
+    /// its tools.
     pub executors: Vec<String>,
-    /// The language models that say which answers can be compared.
+    /// The manifests of the language models that the executors ask. Answers of different miners can
+    /// be compared if their models have the same manifest.
     #[schemars(with = "Vec<HashText>")]
     pub manifests: Vec<Hash>,
-    /// The selectors of its methods.
+    /// The selectors of the version's methods.
     pub selectors: Vec<String>,
-    /// Its tools.
+    /// The tools that the version uses.
     pub tools: Vec<String>,
-    /// What the owner gets for each successful call.
+    /// The royalty that the owner gets for each successful call.
     #[schemars(with = "AmountText")]
     pub royalty: Amount,
-    /// Whether the answers of two miners can be compared.
+    /// Whether the answers of different miners can be compared.
     pub deterministic: bool,
-    /// How deep agents nest in it, itself counted.
+    /// How deep agents are nested in this version, counting itself: 1 to 3.
     pub nesting: u8,
-    /// SHA-256 of the metadata.
+    /// The SHA-256 of the metadata.
     #[schemars(with = "HashText")]
     pub metadata_hash: Hash,
-    /// The size of the metadata.
+    /// The size of the metadata in bytes.
     pub metadata_bytes: u64,
-    /// Block time of the AGENT_REGISTER.
+    /// The block time of the AGENT_REGISTER.
     pub registered_at: u64,
-    /// The block with the AGENT_REGISTER.
+    /// The index of the block that contains the AGENT_REGISTER.
     pub block_index: u64,
 }
 
@@ -98,26 +100,26 @@ pub struct AgentSummary {
     /// The agent's id.
     #[schemars(with = "HashText")]
     pub agent_id: Hash,
-    /// Whose it is.
+    /// The address of the agent's owner.
     #[schemars(with = "AddressText")]
     pub owner: Address,
-    /// Its name.
+    /// The agent's name.
     pub name: String,
-    /// What it is for, as the version says.
+    /// What the agent is for, according to this version.
     pub description: String,
-    /// The version's tags.
+    /// The tags of this version.
     pub tags: Vec<String>,
     /// The version that was registered last.
     pub latest: String,
-    /// How many versions there are.
+    /// The number of versions.
     pub versions: u64,
-    /// Whether it takes no calls.
+    /// Whether the agent is retired and takes no calls.
     pub retired: bool,
-    /// Block time of the first AGENT_REGISTER.
+    /// The block time of the first AGENT_REGISTER.
     pub registered_at: u64,
-    /// Block time of the last AGENT_REGISTER or AGENT_RETIRE.
+    /// The block time of the last AGENT_REGISTER or AGENT_RETIRE.
     pub changed_at: u64,
-    /// The version.
+    /// The version that this entry shows.
     pub version: AgentVersionView,
 }
 
@@ -154,14 +156,15 @@ impl From<AgentEntry> for AgentSummary {
     }
 }
 
-/// An agent with one of its versions and the metadata of that.
+/// An agent with one of its versions and the metadata of that version.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentView {
     /// The agent and the version.
     #[serde(flatten)]
     pub summary: AgentSummary,
-    /// The metadata as the owner wrote it: a JSON text, whose hash is `metadataHash` of the version.
+    /// The metadata exactly as the owner wrote it: a JSON text whose SHA-256 is the version's
+    /// `metadataHash`.
     pub metadata: String,
 }
 

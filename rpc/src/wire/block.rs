@@ -10,38 +10,40 @@ use super::{AddressText, AmountText, HashText, SignatureText, TxObject, VrfProof
 use crate::error::RpcError;
 use crate::ports::{Certificate, ShownBlock};
 
-/// A header, in the order in which it is hashed.
+/// A block header. The members are in the order in which they are hashed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeaderView {
-    /// The chain's name.
+    /// The id of the chain.
     pub chain_id: String,
-    /// The height.
+    /// The height of the block.
     pub index: u64,
-    /// The hash of the block before; the genesis hash for block 1.
+    /// The hash of the previous block; the genesis hash for block 1.
     #[schemars(with = "HashText")]
     pub previous_hash: Hash,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The validator that made the block.
+    /// The address of the validator that made the block.
     #[schemars(with = "AddressText")]
     pub proposer: Address,
-    /// Merkle root over the transactions' hashes.
+    /// The Merkle root of the transaction hashes.
     #[schemars(with = "HashText")]
     pub tx_root: Hash,
-    /// Root of the authenticated state after the previous block.
+    /// The root of the authenticated state after the previous block.
     #[schemars(with = "HashText")]
     pub state_root: Hash,
-    /// What the block burned.
+    /// The amount that the block burned.
     #[schemars(with = "AmountText")]
     pub tokens_burned: Amount,
-    /// How many transactions it has.
+    /// The number of transactions in the block.
     pub tx_count: u64,
-    /// From v7 on: what nobody could know before the proposer made the block.
+    /// A random value that nobody could know before the proposer made the block. Present from v7
+    /// on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub randomness: Option<Hash>,
-    /// From v7 on: that `randomness` comes from the proposer's key and could not be another.
+    /// The proof that `randomness` comes from the proposer's key, which can produce no other value.
+    /// Present from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<VrfProofText>")]
     pub randomness_proof: Option<Proof>,
@@ -77,29 +79,29 @@ impl From<&Header> for HeaderView {
     }
 }
 
-/// The certificate that made a block final.
+/// The commit certificate that made a block final.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Commit {
-    /// The block's index.
+    /// The height of the block.
     pub height: u64,
-    /// The round that decided it.
+    /// The round that decided the block.
     pub round: u32,
-    /// The block.
+    /// The hash of the block.
     #[schemars(with = "HashText")]
     pub block_hash: Hash,
-    /// Precommits, in order of addresses.
+    /// The precommits, in the order of the validators' addresses.
     pub signatures: Vec<CommitEntry>,
 }
 
-/// One validator's precommit.
+/// The precommit of one validator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitEntry {
-    /// The validator.
+    /// The address of the validator.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Its signature.
+    /// The validator's signature.
     #[schemars(with = "SignatureText")]
     pub signature: Signature,
 }
@@ -119,29 +121,30 @@ impl From<Certificate> for Commit {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BlockTransactions {
-    /// Signed objects.
+    /// The signed transaction objects.
     Full(#[schemars(with = "Vec<TxObject>")] Vec<Box<RawValue>>),
-    /// Their hashes.
+    /// The transaction hashes.
     Hashes(#[schemars(with = "Vec<HashText>")] Vec<Hash>),
 }
 
-/// What the places in a block cost; no member before v7.
+/// The fees of a block. Before v7, all members are absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockFeesView {
-    /// From v7 on: the base fee of the block, in micro-OMBRA per KiB.
+    /// The base fee of the block, in micro-OMBRA per KiB. Present from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub base_fee: Option<Amount>,
-    /// From v7 on: what its transactions burned for their places; a part of `tokensBurned`.
+    /// The inclusion fees that the block's transactions burned; part of `tokensBurned`. Present
+    /// from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub inclusion_fees: Option<Amount>,
-    /// From v7 on: the tips of its transactions for the proposer, those of transfers not counted.
+    /// The tips that the proposer received, without the fees of transfers. Present from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub tips: Option<Amount>,
-    /// From v7 on: the base fee of the next block.
+    /// The base fee of the next block. Present from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub next_base_fee: Option<Amount>,
@@ -165,18 +168,18 @@ impl From<Option<BlockFees>> for BlockFeesView {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockView {
-    /// The header's members.
+    /// The members of the header.
     #[serde(flatten)]
     pub header: HeaderView,
-    /// The header's hash: the block's name.
+    /// The hash of the header, which identifies the block.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// What places in it cost.
+    /// The fees of the block.
     #[serde(flatten)]
     pub fees: BlockFeesView,
-    /// Objects or hashes, in order of execution.
+    /// The transactions in the order of execution, as objects or as hashes.
     pub transactions: BlockTransactions,
-    /// The certificate.
+    /// The commit certificate of the block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
 }
@@ -200,7 +203,7 @@ impl BlockView {
     }
 }
 
-/// A stored transaction as a JSON value. Nobody has looked into it since it was stored.
+/// A stored transaction as a JSON value. Nothing has parsed it since it was stored.
 fn sealed(tx: &SealedTx) -> Result<Box<RawValue>, RpcError> {
     RawValue::from_string(tx.to_json()).map_err(|error| {
         tracing::error!(hash = %tx.hash(), %error, "a stored transaction is not JSON");
@@ -212,19 +215,19 @@ fn sealed(tx: &SealedTx) -> Result<Box<RawValue>, RpcError> {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockSummary {
-    /// The height.
+    /// The height of the block.
     pub index: u64,
-    /// Its name.
+    /// The hash of the block.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The validator that made it.
+    /// The address of the validator that made the block.
     #[schemars(with = "AddressText")]
     pub proposer: Address,
-    /// How many transactions it has.
+    /// The number of transactions in the block.
     pub tx_count: u64,
-    /// What it burned.
+    /// The amount that the block burned.
     #[schemars(with = "AmountText")]
     pub tokens_burned: Amount,
 }

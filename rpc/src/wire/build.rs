@@ -1,4 +1,4 @@
-//! What builders take beside the fields of a kind, and what they answer.
+//! What a builder accepts in addition to the fields of a kind, and what it returns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,54 +7,56 @@ use types::Hash;
 
 use super::{AmountText, HashText, PublicKeyText, SignatureText, UnsignedTx};
 
-/// Who sends, and when.
+/// The sender, and the members that every transaction has.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildEnvelope {
-    /// The sender's address, in the written form that shall stand in the transaction.
+    /// The sender's address. The builder writes it into the transaction in the form that you give.
     pub from: String,
-    /// The sender's key.
+    /// The sender's public key.
     pub public_key: PublicKeyText,
-    /// The nonce; the pending one if not given.
+    /// The nonce. If absent, the account's `pendingNonce`.
     #[serde(default)]
     pub nonce: Option<u64>,
-    /// Milliseconds since 1970; now if not given.
+    /// The timestamp in milliseconds since 1970. If absent, the current time.
     #[serde(default)]
     pub timestamp: Option<u64>,
-    /// Binds the transaction to this chain.
+    /// The id of the chain. A transaction with this member is valid only on that chain.
     #[serde(default)]
     pub chain_id: Option<String>,
-    /// The highest base fee at which it may be included, in micro-OMBRA per KiB; from v7 on.
+    /// The highest base fee at which a block may include the transaction, in micro-OMBRA per KiB.
+    /// Has an effect from v7 on.
     #[serde(default)]
     pub max_base_fee: Option<AmountText>,
-    /// What the block's proposer gets; from v7 on. A TRANSFER says it in `fee`.
+    /// The tip for the block's proposer. Has an effect from v7 on. A TRANSFER states its tip in
+    /// `fee` instead.
     #[serde(default)]
     pub tip: Option<AmountText>,
 }
 
-/// A transaction that waits for its signature.
+/// A built transaction that is not signed yet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Built {
-    /// The unsigned object: give it to `ombra_sendSigned` with the signature.
+    /// The unsigned transaction object. Pass it to `ombra_sendSigned` together with the signature.
     #[schemars(with = "UnsignedTx")]
     pub tx: Box<RawValue>,
     /// The exact text that is hashed.
     pub payload: String,
-    /// SHA-256 of the payload.
+    /// The SHA-256 of `payload`.
     #[schemars(with = "HashText")]
     pub hash: Hash,
     /// The 64 characters to sign.
     pub signing_message: String,
 }
 
-/// A built transaction with a signature that was made elsewhere.
+/// A built transaction and its signature, made outside the node.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SignedParts {
-    /// The `tx` of a builder's answer.
+    /// The `tx` that the builder returned.
     #[schemars(with = "UnsignedTx")]
     pub tx: Box<RawValue>,
-    /// Over the 64 characters of `signingMessage`.
+    /// The signature over the 64 characters of `signingMessage`.
     pub signature: SignatureText,
 }

@@ -1,4 +1,4 @@
-//! Calls of agents: their records, their members, and what these answered.
+//! Calls of agents: their records, their members, and the members' answers.
 
 mod event;
 mod parts;
@@ -17,92 +17,97 @@ pub use self::parts::{
 pub use self::query::{CallQuery, CallWaitOptions, CommitmentQuery, RandomnessView, WaitUntil};
 use super::{AddressText, AmountText, HashText};
 
-/// A call as far as its record tells, without its members and the texts of its transactions.
+/// The record of a call, without its members and the texts of its transactions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallState {
     /// The call's id.
     #[schemars(with = "HashText")]
     pub call_id: Hash,
-    /// The agent.
+    /// The id of the agent.
     #[schemars(with = "HashText")]
     pub agent_id: Hash,
-    /// The version of it that is called.
+    /// The version of the agent.
     pub agent_version: String,
-    /// The agent's owner, who gets the royalty.
+    /// The address of the agent's owner, who gets the royalty.
     #[schemars(with = "AddressText")]
     pub owner: Address,
-    /// Who asked and paid.
+    /// The address of the account that requested and paid for the call.
     #[schemars(with = "AddressText")]
     pub requester: Address,
-    /// `electing`, `committing`, `revealing`, `success`, `failed`, `timedOut` or `unassigned`.
+    /// The status: `electing`, `committing`, `revealing`, `success`, `failed`, `timedOut` or
+    /// `unassigned`.
     pub status: &'static str,
-    /// Whether all of its money has moved.
+    /// Whether the call is settled: all of its money has been paid out, returned or burned.
     pub settled: bool,
-    /// Who decides: the `majority`, or a `threshold` of members.
+    /// How the committee decides: by `majority`, or by a `threshold` of members.
     pub consensus: &'static str,
-    /// `threshold`: how many members decide.
+    /// The number of members that must agree. Present only with the consensus `threshold`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u8>,
-    /// How many members the first round has, empty seats included.
+    /// The number of members in the first round, including empty seats.
     pub committee_size: u8,
-    /// Whether a decision can be appealed.
+    /// Whether the decision can be appealed.
     pub appealable: bool,
-    /// What it pays to each member.
+    /// The prices at which the call pays each member.
     pub prices: CallPricesView,
-    /// What the work on it may take.
+    /// The limits on the work of each member.
     pub limits: LimitsView,
     /// The escrow at the start.
     #[schemars(with = "AmountText")]
     pub max_fee: Amount,
     /// How long members have to commit, in milliseconds.
     pub timeout_ms: u64,
-    /// Payments that depend on the answer.
+    /// Payments to others that depend on the result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<Vec<ConditionalView>>")]
     pub on_result: Vec<ConditionalView>,
-    /// The conversation that it belongs to.
+    /// The id of the conversation that the call belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub conversation_id: Option<Hash>,
-    /// SHA-256 of the payload's bytes.
+    /// The SHA-256 of the payload.
     #[schemars(with = "HashText")]
     pub payload_hash: Hash,
-    /// What one member can cost: the price of work at the limits.
+    /// The most that one member's work can cost: its price at the call's limits.
     #[schemars(with = "AmountText")]
     pub budget: Amount,
-    /// The numbers that hold for it, whatever votes change meanwhile.
+    /// The amounts and times that apply to this call. Later changes of parameters do not affect
+    /// them.
     pub terms: TermsView,
-    /// Block time of the AGENT_CALL.
+    /// The block time of the AGENT_CALL.
     pub created_at: u64,
-    /// The block with the AGENT_CALL.
+    /// The index of the block that contains the AGENT_CALL.
     pub block_index: u64,
-    /// Block time at which the phase ends; absent while the call waits for an election, and once it is
-    /// settled.
+    /// The block time at which the current phase ends. Absent while the call waits for an election,
+    /// and once it is settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<u64>,
-    /// The first block at whose end the phase can end by its deadline.
+    /// The first block at whose end `deadlineAt` can end the phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_block: Option<u64>,
-    /// Its rounds: none before the first election, two after an appeal.
+    /// The rounds of the call: none before the first election, two after an appeal.
     pub rounds: Vec<RoundView>,
-    /// The appeal, if there was one.
+    /// The appeal, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appeal: Option<AppealView>,
-    /// The answer that stands, where the majority decided; of a settled call it is final.
+    /// The answer that currently stands, if the consensus is `majority`. Once the call is settled,
+    /// it is final.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerView>,
-    /// How many members gave the answer that stands.
+    /// The number of members that gave the standing answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreeing: Option<u8>,
-    /// The sum of their bonds when they were drawn; in lists only of settled calls.
+    /// The sum of the bonds that the agreeing members had when they were drawn. In lists, present
+    /// only for settled calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub bond_behind: Option<Amount>,
-    /// What became of its money, once it is settled.
+    /// How the money of the call was divided. Present once the call is settled.
     #[serde(flatten)]
     pub bill: Option<BillView>,
-    /// SHA-256 over the records of the members of a settled call, in the order of the draw.
+    /// The SHA-256 over the records of the call's members, in the order of the draw. Present once
+    /// the call is settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub members_digest: Option<Hash>,
@@ -160,21 +165,22 @@ impl From<&Call> for CallState {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallView {
-    /// The record. Its rounds have their members.
+    /// The record of the call. Its rounds include their members.
     #[serde(flatten)]
     pub state: CallState,
-    /// The AGENT_CALL.
+    /// The hash of the AGENT_CALL.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub request_tx: Option<Hash>,
-    /// What was asked: a method's selector and its arguments, as hex with `0x`.
+    /// The payload in hex with `0x`: a method's selector followed by the encoded arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// With the consensus `threshold`: the successes of those who decided, by member's address.
+    /// The successful answers of the deciding members, in the order of the members' addresses.
+    /// Present only with the consensus `threshold`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<Vec<MemberAnswer>>")]
     pub answers: Vec<MemberAnswer>,
-    /// Why texts are left out that the chain has.
+    /// Why the node left out texts that the chain has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<Vec<String>>")]
     pub notes: Vec<String>,

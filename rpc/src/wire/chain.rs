@@ -1,4 +1,4 @@
-//! The chain as a whole, its money, its validators and peers.
+//! The chain as a whole: its forks, fees, money, validators and peers.
 
 use std::collections::BTreeMap;
 
@@ -16,58 +16,59 @@ use crate::ports::{
     Validator, ValidatorVote,
 };
 
-/// What `ombra_chainInfo` answers.
+/// The result of `ombra_chainInfo`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChainInfo {
-    /// The chain's name.
+    /// The id of the chain.
     pub chain_id: String,
-    /// The rules that the node follows.
+    /// The name of the protocol that the node follows.
     pub protocol: String,
-    /// The hash of genesis.
+    /// The genesis hash, which identifies the chain.
     #[schemars(with = "HashText")]
     pub genesis_hash: Hash,
-    /// The index of the latest block; 0 before the first one.
+    /// The height of the latest block; 0 before the first block.
     pub height: u64,
-    /// The hash of the latest block; the genesis hash before the first one.
+    /// The hash of the latest block; the genesis hash before the first block.
     #[schemars(with = "HashText")]
     pub latest_block_hash: Hash,
-    /// The time of the latest block.
+    /// The time of the latest block, in milliseconds since 1970.
     pub latest_block_time: u64,
-    /// The first block that the node has: 1, unless it began with a snapshot.
+    /// The first block that the node has: 1, unless the node began with a snapshot.
     pub earliest_block: u64,
-    /// The first block whose events the node has, so that subscriptions can begin there: `earliestBlock`,
-    /// unless an older version of the program committed later blocks.
+    /// The first block whose events the node has and from which a subscription can replay events.
+    /// Equal to `earliestBlock`, unless an older version of the program committed later blocks.
     pub events_from: u64,
     /// Whether the node is behind the chain.
     pub syncing: bool,
-    /// How many peers are connected.
+    /// The number of connected peers.
     pub peers: usize,
-    /// How many validators there are.
+    /// The number of validators.
     pub validators: usize,
-    /// From which heights forks are active.
+    /// The heights from which forks are active.
     pub forks: Forks,
     /// The parameters that genesis set.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub params: Params,
-    /// The program's version.
+    /// The version of the node's program.
     pub version: String,
 }
 
-/// From which heights forks are active.
+/// The heights from which forks are active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Forks {
-    /// CHAT_TURN and AGENT transactions.
+    /// The first height for CHAT_TURN and the AGENT types.
     pub v6: u64,
-    /// VALIDATOR_VOTE; absent on a chain whose validators never change.
+    /// The first height for VALIDATOR_VOTE. Absent on a chain whose validators never change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validator_vote: Option<u64>,
-    /// Fees, bonds and votes on rules; absent while neither genesis nor the validators' votes
-    /// (`ombra_forks`) have fixed the height.
+    /// The first height for fees, bonds and votes on forks and parameters. Absent as long as
+    /// neither genesis nor the validators' votes (`ombra_forks`) have fixed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v7: Option<u64>,
-    /// The agent market; absent while neither genesis nor the validators' votes have fixed the height.
+    /// The first height for the agent market. Absent as long as neither genesis nor the validators'
+    /// votes have fixed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v8: Option<u64>,
 }
@@ -79,53 +80,54 @@ impl From<types::Forks> for Forks {
     }
 }
 
-/// What `ombra_forks` answers.
+/// The result of `ombra_forks`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForksView {
-    /// How many blocks ahead of the vote that fixes it a fork's height must be at least.
+    /// The minimum number of blocks between the vote that fixes a fork's height and that height.
     pub delay_blocks: u64,
-    /// The power of all validators of the next block.
+    /// The total voting power of the validators that decide the next block.
     pub total_power: String,
-    /// The blocks whose votes the node has not counted yet, because it began with a snapshot.
+    /// The blocks whose votes the node has not counted yet because it began with a snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<BlockRange>,
-    /// The forks.
+    /// The forks that validators can vote for, or have voted for.
     pub forks: Vec<ForkView>,
 }
 
-/// Blocks from one to another.
+/// A range of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockRange {
-    /// The first.
+    /// The first block.
     pub from: u64,
-    /// The last.
+    /// The last block.
     pub to: u64,
 }
 
-/// A fork that can be voted for, or was.
+/// A fork that validators can vote for, or have voted for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkView {
-    /// Its name.
+    /// The name of the fork.
     pub fork: String,
-    /// Whether this program has its rules; one that does not know a fixed fork stops before its height.
+    /// Whether this node's program has the rules of the fork. If not, and the fork is `fixed`, the
+    /// node stops before the fork's height.
     pub known: bool,
-    /// Its height; absent while none is fixed.
+    /// The fixed height of the fork. Absent as long as no height is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<FixedForkView>,
-    /// The votes by the height that they are for, in order of heights.
+    /// The votes for each height, in ascending order of heights.
     pub votes: Vec<ForkVotesView>,
 }
 
-/// A height that is fixed.
+/// The fixed height of a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FixedForkView {
-    /// The first block in which the fork's rules hold.
+    /// The height of the first block in which the fork's rules apply.
     pub height: u64,
-    /// The block with which that was fixed.
+    /// The index of the block that fixed the height.
     pub block_index: u64,
 }
 
@@ -133,29 +135,29 @@ pub struct FixedForkView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkVotesView {
-    /// The height.
+    /// The height that these votes are for.
     pub height: u64,
-    /// The power of those who vote for it.
+    /// The total voting power of the voters.
     pub power: String,
-    /// Who votes for it, in order of addresses.
+    /// The validators that vote for this height, in the order of addresses.
     pub voters: Vec<ForkVoterView>,
 }
 
-/// A validator that votes for a fork.
+/// A validator that votes for a height of a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkVoterView {
-    /// The validator.
+    /// The address of the validator.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Its power in the set of the next block.
+    /// The validator's power in the set that decides the next block.
     pub power: u64,
-    /// The block with the vote.
+    /// The index of the block that contains the vote.
     pub block_index: u64,
 }
 
 impl ForksView {
-    /// The view of what was counted.
+    /// The view of counted votes.
     #[must_use]
     pub fn new(votes: ForkVotes, delay_blocks: u64) -> Self {
         let ForkVotes { forks, total_power, missing } = votes;
@@ -183,41 +185,41 @@ impl From<ForkState> for ForkView {
     }
 }
 
-/// Constants and parameters that set prices and limits.
+/// The constants and parameters that set prices and limits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeeSchedule {
-    /// Earned per output token.
+    /// The miner's reward for each output token.
     #[schemars(with = "AmountText")]
     pub agent_reward_per_token: Amount,
-    /// Burned per AGENT_STEP.
+    /// The fee that each AGENT_STEP burns.
     #[schemars(with = "AmountText")]
     pub agent_network_fee_per_step: Amount,
-    /// Burned per CHAT_TURN.
+    /// The fee that each CHAT_TURN burns.
     #[schemars(with = "AmountText")]
     pub chat_turn_fee: Amount,
-    /// Burned per SOCIAL_BLOB_CHUNK.
+    /// The fee that each SOCIAL_BLOB_CHUNK burns.
     #[schemars(with = "AmountText")]
     pub blob_fee_per_chunk: Amount,
-    /// The least escrow of an AGENT_REQUEST.
+    /// The minimum `maxFee` of an AGENT_REQUEST.
     #[schemars(with = "AmountText")]
     pub min_max_fee: Amount,
-    /// The least fee of a TRANSFER.
+    /// The minimum `fee` of a TRANSFER.
     #[schemars(with = "AmountText")]
     pub min_transfer_fee: Amount,
-    /// The most steps of a run.
+    /// The maximum number of steps of a run.
     pub max_steps: u64,
-    /// The most output tokens of a step.
+    /// The maximum number of output tokens in a step.
     pub max_output_tokens_per_step: u64,
-    /// Bytes of a prompt, a turn or an inline answer.
+    /// The maximum size of a prompt, a turn or an inline answer in bytes.
     pub max_inline_text_bytes: usize,
-    /// Bytes of every chunk of a blob but the last.
+    /// The size in bytes of every chunk of a blob except the last.
     pub blob_chunk_bytes: u64,
-    /// The largest blob.
+    /// The maximum size of a blob in bytes.
     pub max_blob_bytes: u64,
-    /// The largest transaction as canonical signed JSON.
+    /// The maximum size of a transaction as canonical signed JSON, in bytes.
     pub max_tx_bytes: u32,
-    /// The same for SOCIAL_BLOB_CHUNK.
+    /// The maximum size of a SOCIAL_BLOB_CHUNK as canonical signed JSON, in bytes.
     pub max_chunk_tx_bytes: u32,
     /// How long a run waits for a claim, in milliseconds.
     pub pending_ttl_ms: u64,
@@ -225,24 +227,24 @@ pub struct FeeSchedule {
     pub claim_ttl_ms: u64,
     /// How long a running run waits for its next step, in milliseconds.
     pub step_ttl_ms: u64,
-    /// From v7 on: the base fee of the next block, in micro-OMBRA per KiB. Absent while v7 is not
-    /// active, as the members below.
+    /// The base fee of the next block, in micro-OMBRA per KiB. This member and those after it are
+    /// present only while v7 is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub base_fee: Option<Amount>,
-    /// From v7 on: the lowest base fee.
+    /// The lowest possible base fee, in micro-OMBRA per KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub base_fee_floor: Option<Amount>,
-    /// From v7 on: burned by the first MINER_REGISTER of an account.
+    /// The fee that the first MINER_REGISTER of an account burns.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub register_fee: Option<Amount>,
-    /// From v7 on: burned by a SOCIAL_BLOB_INIT.
+    /// The fee that each SOCIAL_BLOB_INIT burns.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub blob_init_fee: Option<Amount>,
-    /// From v7 on: the units of work that a block may take.
+    /// The maximum number of units of work in a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_block_work: Option<u64>,
 }
@@ -282,38 +284,39 @@ impl From<&NextRules> for FeeSchedule {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SupplyView {
-    /// Σ balances in genesis.
+    /// The sum of all balances in genesis.
     #[schemars(with = "AmountText")]
     pub genesis: Amount,
-    /// Σ block rewards.
+    /// The sum of all block rewards.
     #[schemars(with = "AmountText")]
     pub minted: Amount,
-    /// Σ burned fees.
+    /// The sum of all burned amounts.
     #[schemars(with = "AmountText")]
     pub burned: Amount,
-    /// Σ escrows of runs that have not ended, and of rewards that are held.
+    /// The sum in escrow: the escrows of open runs and calls, and held rewards.
     #[schemars(with = "AmountText")]
     pub escrowed: Amount,
-    /// Σ bonds of miners; absent if there are none.
+    /// The sum of all bonds of miners. Absent if there are none.
     #[serde(skip_serializing_if = "is_nothing")]
     #[schemars(with = "Option<AmountText>")]
     pub bonded: Amount,
-    /// Σ of what was taken out of bonds and is not paid out yet; absent if there is nothing.
+    /// The sum of the amounts that miners have withdrawn from their bonds and that the chain has
+    /// not paid out yet. Absent if there are none.
     #[serde(skip_serializing_if = "is_nothing")]
     #[schemars(with = "Option<AmountText>")]
     pub unbonding: Amount,
-    /// What accounts hold.
+    /// The sum of all balances.
     #[schemars(with = "AmountText")]
     pub circulating: Amount,
 }
 
-/// Whether there is nothing to tell.
+/// Whether the amount is zero.
 const fn is_nothing(amount: &Amount) -> bool {
     amount.is_zero()
 }
 
 impl SupplyView {
-    /// The view; none if the counters contradict each other.
+    /// The view of the counters; `None` if they contradict each other.
     #[must_use]
     pub fn new(supply: &Supply) -> Option<Self> {
         let circulating = supply.circulating()?;
@@ -326,37 +329,37 @@ impl SupplyView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ValidatorView {
-    /// Its account.
+    /// The address of the validator's account.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Its key.
+    /// The validator's public key.
     #[schemars(with = "PublicKeyText")]
     pub public_key: PublicKey,
-    /// Its voting power.
+    /// The validator's voting power.
     pub power: u64,
-    /// Blocks that it proposed.
+    /// The number of blocks that the validator has proposed.
     pub proposed: u64,
-    /// Rounds in which it was to propose and nothing was decided.
+    /// The number of rounds in which the validator was the proposer and nothing was decided.
     pub missed: u64,
-    /// Its votes for changes of the set that count now, in order of candidates.
+    /// The validator's votes for changes to the set that count now, in the order of candidates.
     pub votes: Vec<ValidatorVoteView>,
-    /// Pairs of messages in which this node saw it contradict itself.
+    /// The number of pairs of conflicting messages that this node has seen from the validator.
     pub equivocations: u64,
-    /// The last of these pairs, oldest first; at most 16.
+    /// The last of these pairs, oldest first, at most 16.
     pub evidence: Vec<EquivocationView>,
 }
 
-/// The key of a validator that was punished: it never has power again.
+/// The key of a validator that was punished. It never has voting power again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PunishedKeyView {
-    /// The key.
+    /// The public key.
     #[schemars(with = "PublicKeyText")]
     pub public_key: PublicKey,
-    /// The account that has it.
+    /// The address of the key's account.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// The block with the evidence against it.
+    /// The index of the block that contains the evidence against the key.
     pub punished_at: u64,
 }
 
@@ -367,44 +370,44 @@ impl From<PunishedKey> for PunishedKeyView {
     }
 }
 
-/// An open vote for a change of the validator set.
+/// An open vote for a change to the validator set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ValidatorVoteView {
-    /// The key of the validator that shall be added, changed or removed.
+    /// The key of the validator to add, change or remove.
     #[schemars(with = "PublicKeyText")]
     pub candidate_key: PublicKey,
-    /// The power that it shall have; 0 removes it.
+    /// The voting power that the validator should have; 0 removes it.
     pub power: u64,
-    /// The last block time at which the vote counts.
+    /// The last block time at which the vote counts, in milliseconds since 1970.
     pub expires_at: u64,
 }
 
-/// Two signed messages of one validator of which an honest one sends at most one.
+/// Two signed messages of one validator, of which an honest validator signs at most one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EquivocationView {
-    /// The height that was being decided.
+    /// The height of both messages.
     pub height: u64,
-    /// The round.
+    /// The round of both messages.
     pub round: u32,
-    /// `proposal`, `prevote` or `precommit`.
+    /// The kind of both messages: `proposal`, `prevote` or `precommit`.
     pub kind: &'static str,
     /// The two messages.
     pub messages: Vec<SignedChoiceView>,
 }
 
-/// What one signed message chose.
+/// One of two conflicting messages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedChoiceView {
-    /// The block; absent for nil.
+    /// The hash of the block that the message is for. Absent for nil.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub block_hash: Option<Hash>,
-    /// A proposal's valid round; −1 for none, and for votes.
+    /// The valid round of a proposal; −1 if it has none, and for votes.
     pub valid_round: i64,
-    /// The signature over the message.
+    /// The signature of the message.
     #[schemars(with = "SignatureText")]
     pub signature: Signature,
 }
@@ -444,20 +447,20 @@ impl From<Validator> for ValidatorView {
     }
 }
 
-/// This node in the network.
+/// This node's identity and addresses in the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetInfo {
-    /// Its peer id.
+    /// The peer id of this node.
     pub peer_id: String,
-    /// Addresses that it listens on.
+    /// The addresses on which the node listens.
     pub listen_addresses: Vec<String>,
-    /// How many peers are connected.
+    /// The number of connected peers.
     pub peers: usize,
 }
 
 impl NetInfo {
-    /// The view of this node with `peers` peers.
+    /// The view of this node, with `peers` peers.
     #[must_use]
     pub fn new(identity: Identity, peers: usize) -> Self {
         let Identity { peer_id, listen_addresses } = identity;
@@ -469,20 +472,20 @@ impl NetInfo {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PeerView {
-    /// Its peer id.
+    /// The peer id of the peer.
     pub peer_id: String,
-    /// The address that it is reached at.
+    /// The address at which the node reaches the peer.
     pub address: String,
-    /// The height that it told last.
+    /// The height that the peer reported last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u64>,
-    /// The last round trip, in milliseconds.
+    /// The last round-trip time to the peer, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
-    /// How it behaves.
+    /// The peer's score, which falls when the peer misbehaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// `inbound` or `outbound`.
+    /// Which side opened the connection: `inbound` or `outbound`.
     pub direction: &'static str,
 }
 

@@ -7,38 +7,39 @@ use types::{Address, Amount, Blob, Bond, Hash, Miner, MinerFigures, SubmitterFig
 use super::{AddressText, AmountText, HashText};
 use crate::ports::{MinerEntry, Stake};
 
-/// A miner with what it has done.
+/// An entry of the miner directory, with the miner's statistics.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MinerView {
-    /// Fixed by the first registration.
+    /// The miner's id, which its first registration fixes.
     #[schemars(with = "HashText")]
     pub miner_id: Hash,
-    /// The account.
+    /// The address of the miner.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// As registered last.
+    /// The miner's display name, as last registered.
     pub name: String,
-    /// As registered last.
+    /// What the miner can do, as last registered.
     pub capabilities: Vec<String>,
-    /// As registered last.
+    /// The model that the miner uses, as last registered.
     pub model_info: String,
-    /// Block time of the last registration.
+    /// The block time of the last registration.
     pub registered_at: u64,
-    /// Runs claimed.
+    /// The number of runs that the miner has claimed.
     pub runs_claimed: u64,
-    /// Runs finished as completed.
+    /// The number of runs that the miner has ended as `completed`.
     pub runs_completed: u64,
-    /// Runs finished by the miner otherwise.
+    /// The number of runs that the miner has ended with any other status except `timeout`.
     pub runs_failed: u64,
-    /// Claims that lapsed and runs that timed out.
+    /// The number of the miner's runs that timed out, and of its claims that lapsed or that it gave
+    /// up.
     pub runs_timed_out: u64,
-    /// Output tokens of recorded steps.
+    /// The number of output tokens in the miner's recorded steps.
     pub tokens: u64,
-    /// Rewards received.
+    /// The total rewards that the miner has received.
     #[schemars(with = "AmountText")]
     pub earnings: Amount,
-    /// Rewards that submitters refused; absent if there are none.
+    /// The number of rewards that submitters refused. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewards_refused: Option<u64>,
 }
@@ -67,30 +68,30 @@ impl From<MinerEntry> for MinerView {
     }
 }
 
-/// A blob's record.
+/// The record of a blob.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlobView {
-    /// Its id.
+    /// The id of the blob.
     pub blob_id: String,
-    /// Who may add chunks.
+    /// The address of the owner, who alone may add chunks.
     #[schemars(with = "AddressText")]
     pub owner: Address,
-    /// As the owner says.
+    /// The media type that the owner states.
     pub content_type: String,
-    /// The size.
+    /// The size of the blob in bytes.
     pub total_bytes: u64,
-    /// How many chunks make it.
+    /// The number of chunks in the complete blob.
     pub total_chunks: u64,
-    /// How many of them are there.
+    /// The number of chunks that have arrived.
     pub received: u64,
-    /// SHA-256 of the bytes.
+    /// The SHA-256 that the blob's bytes must have.
     #[schemars(with = "HashText")]
     pub content_hash: Hash,
-    /// Whether it is finalised.
+    /// Whether the blob is finalized.
     #[serde(rename = "final")]
     pub is_final: bool,
-    /// Block time of SOCIAL_BLOB_INIT.
+    /// The block time of the SOCIAL_BLOB_INIT.
     pub created_at: u64,
 }
 
@@ -122,43 +123,44 @@ impl From<Blob> for BlobView {
     }
 }
 
-/// What an account has at stake as a miner, and what it has done as a submitter of runs.
+/// The bond of a miner, and the statistics of a submitter of runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BondView {
-    /// The account.
+    /// The address of the account.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Its bond.
+    /// The account's bond.
     #[schemars(with = "AmountText")]
     pub bonded: Amount,
-    /// The part that is locked for runs.
+    /// The part of the bond that is locked for runs and calls.
     #[schemars(with = "AmountText")]
     pub locked: Amount,
-    /// The part that is not.
+    /// The part of the bond that is not locked.
     #[schemars(with = "AmountText")]
     pub free: Amount,
-    /// What it took out of its bond and is not paid yet, the earliest first; at most 100 payments.
+    /// Amounts that the account has withdrawn from its bond and that the chain has not paid out
+    /// yet; at most 100, the earliest first.
     pub unbonding: Vec<UnbondingView>,
-    /// Its runs whose reward was held.
+    /// The number of the account's own runs whose rewards were held.
     pub rewards_held: u64,
-    /// Rewards that it refused as a submitter.
+    /// The number of rewards that the account refused as a submitter.
     pub rewards_refused: u64,
 }
 
-/// A payment out of a bond.
+/// An amount withdrawn from a bond and not paid out yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnbondingView {
-    /// When it is paid: block time in milliseconds.
+    /// The time at which the chain pays it out, in milliseconds since 1970.
     pub due: u64,
-    /// How much.
+    /// The amount.
     #[schemars(with = "AmountText")]
     pub amount: Amount,
 }
 
 impl BondView {
-    /// The view of an account's stake.
+    /// The view of an account's bond and statistics.
     #[must_use]
     pub fn new(address: Address, stake: Stake) -> Self {
         let Stake { bond, unbonding, submitter } = stake;

@@ -1,4 +1,4 @@
-//! What subscribers are told.
+//! Notifications to subscribers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,40 +7,40 @@ use types::{Address, Amount, Hash};
 
 use super::{AddressText, AmountText, BlockSummary, DropView, FeeSplit, HashText, TxObject};
 
-/// A block.
+/// Notification of a new block.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockEvent {
-    /// The block's index.
+    /// The index of the block.
     pub block_index: u64,
-    /// The block before.
+    /// The hash of the previous block.
     #[schemars(with = "HashText")]
     pub previous_hash: Hash,
-    /// The block.
+    /// The block without its transactions.
     #[serde(flatten)]
     pub block: BlockSummary,
 }
 
-/// An included transaction.
+/// Notification of an included transaction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TxEvent {
-    /// The block's index.
+    /// The index of the block.
     pub block_index: u64,
-    /// The place in the block.
+    /// The position of the transaction in its block, starting at 0.
     pub position: u32,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// Its name.
+    /// The hash of the transaction.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// Its type.
+    /// The type of the transaction.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The sender.
+    /// The address of the sender.
     #[schemars(with = "AddressText")]
     pub from: Address,
-    /// The signed object.
+    /// The signed transaction object.
     #[schemars(with = "TxObject")]
     pub tx: Box<RawValue>,
 }
@@ -49,13 +49,13 @@ pub struct TxEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PoolNoticeKind {
-    /// It was taken in.
+    /// The pool accepted the transaction.
     Accepted,
-    /// It was dropped.
+    /// The pool dropped the transaction.
     Dropped,
 }
 
-/// What happened to a transaction in the pool.
+/// Notification of a change in the pool.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolNotice {
@@ -63,22 +63,22 @@ pub struct PoolNotice {
     pub event: PoolNoticeKind,
     /// The index of the latest block at that time.
     pub block_index: u64,
-    /// Its name.
+    /// The hash of the transaction.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// Its type.
+    /// The type of the transaction.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The sender.
+    /// The address of the sender.
     #[schemars(with = "AddressText")]
     pub from: Address,
     /// The sender's nonce.
     pub nonce: u64,
-    /// Accepted: the signed object.
+    /// The signed transaction object. Only for `accepted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TxObject>")]
     pub tx: Option<Box<RawValue>>,
-    /// Dropped: why and when.
+    /// Why and when the pool dropped the transaction. Only for `dropped`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DropView>,
 }
@@ -87,79 +87,79 @@ pub struct PoolNotice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RunEventKind {
-    /// It was asked for.
+    /// The submitter requested the run.
     Created,
-    /// A miner took it.
+    /// A miner claimed the run.
     Claimed,
-    /// Its miner reported a step.
+    /// The miner reported a step.
     Step,
-    /// Its miner ended it.
+    /// The miner ended the run.
     Finished,
-    /// A deadline passed: it ended with status `timeout`, or is `pending` again.
+    /// A deadline passed: the run ended with status `timeout`, or is `pending` again.
     Expired,
-    /// Its submitter took it back.
+    /// The submitter cancelled the run.
     Cancelled,
-    /// The reward that was held was paid.
+    /// The chain paid the held reward to the miner.
     Paid,
-    /// Its submitter refused the reward that was held.
+    /// The submitter refused the held reward.
     Refused,
-    /// Its miner ended it without having worked on it: it is `pending` again.
+    /// The miner gave up the run before it reported a step, and the run is `pending` again.
     GivenBack,
 }
 
-/// Something that happened to a run.
+/// An event of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunEvent {
     /// What happened.
     pub event: RunEventKind,
-    /// The block's index.
+    /// The index of the block.
     pub block_index: u64,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The run.
+    /// The id of the run.
     #[schemars(with = "HashText")]
     pub agent_run_id: Hash,
-    /// Its conversation.
+    /// The id of the run's conversation.
     #[schemars(with = "HashText")]
     pub conversation_id: Hash,
-    /// Who asked.
+    /// The address of the account that requested the run.
     #[schemars(with = "AddressText")]
     pub submitter: Address,
-    /// The status that this leads to.
+    /// The status of the run after the event.
     pub status: &'static str,
-    /// The miner that did this or that it is about.
+    /// The address of the miner that caused the event, or that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub miner_address: Option<Address>,
-    /// The transaction that did this; none for `expired`.
+    /// The hash of the transaction that caused the event. Absent if a deadline caused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub hash: Option<Hash>,
-    /// The signed object of that transaction.
+    /// The signed transaction that caused the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TxObject>")]
     pub tx: Option<Box<RawValue>>,
-    /// `created`: the escrow.
+    /// The escrow. Only for `created`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub max_fee: Option<Amount>,
-    /// `step`: its index.
+    /// The index of the step. Only for `step`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_index: Option<u64>,
-    /// `step`: its tokens.
+    /// The number of output tokens in the step. Only for `step`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// `finished` and an `expired` that ends the run: how the escrow was divided.
+    /// How the escrow was divided. Only for `finished`, and for `expired` if it ended the run.
     #[serde(flatten)]
     pub fees: Option<FeeSplit>,
 }
 
-/// That a subscriber was too slow and lost events.
+/// Tells a subscriber that it was too slow and lost events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lagged {
-    /// How many events were lost.
+    /// The number of lost events.
     pub lagged: u64,
     /// The index of the latest block.
     pub block_index: u64,

@@ -1,6 +1,7 @@
-//! Schemas of transactions, one for each type, made from the kinds' declarations.
+//! The JSON schemas of transactions, one for each type, generated from the declarations of the
+//! kinds.
 //!
-//! They are open: a signer may add members of its own, which are hashed and kept.
+//! The schemas are open: a signer may add members of its own, which the chain hashes and keeps.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,14 +28,14 @@ pub struct TxObject;
 pub struct UnsignedTx;
 
 impl<'de> Deserialize<'de> for TxObject {
-    /// Takes anything: what a transaction is, is told by [`types::Transaction::parse`].
+    /// Accepts anything: [`types::Transaction::parse`] decides what a transaction is.
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(reader).map(|_| Self)
     }
 }
 
 impl<'de> Deserialize<'de> for UnsignedTx {
-    /// Takes anything: what a transaction is, is told by [`types::Transaction::parse_unsigned`].
+    /// Accepts anything: [`types::Transaction::parse_unsigned`] decides what a transaction is.
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(reader).map(|_| Self)
     }
@@ -47,7 +48,7 @@ impl JsonSchema for TxObject {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = one_of_the_kinds(generator);
-        schema.insert("description".to_owned(), "a signed transaction".into());
+        schema.insert("description".to_owned(), "A signed transaction.".into());
         schema.insert("required".to_owned(), json!(["type", "hash", "signature"]));
         schema
     }
@@ -60,12 +61,12 @@ impl JsonSchema for UnsignedTx {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = one_of_the_kinds(generator);
-        schema.insert("description".to_owned(), "a transaction, signed or not".into());
+        schema.insert("description".to_owned(), "A transaction, signed or not.".into());
         schema
     }
 }
 
-/// Members beside `type` that every transaction has.
+/// The members other than `type` that every transaction has.
 fn common(generator: &mut SchemaGenerator) -> [(&'static str, Value); 4] {
     [
         ("from", Form::Address.schema(generator)),
@@ -75,7 +76,8 @@ fn common(generator: &mut SchemaGenerator) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Members that a transaction of a kind may have, whatever it does. What a TRANSFER tips is its `fee`.
+/// The optional members that any transaction of a kind may have. The tip of a TRANSFER is its
+/// `fee`.
 fn maybe(kind: &KindSpec, generator: &mut SchemaGenerator) -> Vec<(&'static str, Value)> {
     let is_taken = |field: &&FieldSpec| kind.type_name != "TRANSFER" || field.name != "tip";
     let bid = Bid::FIELDS
@@ -95,7 +97,7 @@ fn maybe(kind: &KindSpec, generator: &mut SchemaGenerator) -> Vec<(&'static str,
 const INTEGER: Form =
     Form::Integer(IntegerLimit { min: 0, max: IntegerMax::Fixed(INTEGER_MAX), unit: "" });
 
-/// The schema of a declared field, with what it is.
+/// The schema of a declared field, with its description.
 pub(crate) fn field_schema(field: &FieldSpec, generator: &mut SchemaGenerator) -> Value {
     let mut schema = field.form.schema(generator);
     if let Some(members) = schema.as_object_mut() {
@@ -193,13 +195,13 @@ fn kind_schema(kind: &KindSpec, generator: &mut SchemaGenerator) -> Value {
     json!({ "type": "object", "description": doc, "required": needed, "properties": all })
 }
 
-/// The fields of a kind that must be there, or those that may.
+/// The required or the optional fields of a kind.
 fn with(kind: &KindSpec, presence: Presence) -> impl Iterator<Item = &'static FieldSpec> {
     kind.all_fields().filter(move |field| field.presence == presence)
 }
 
-/// A schema that says by the member `type` which one of the kinds' holds. Theirs are defined on
-/// the way.
+/// A schema that selects the schema of a kind by the member `type`. Adds the schemas of all kinds
+/// to the definitions.
 fn one_of_the_kinds(generator: &mut SchemaGenerator) -> Schema {
     // In order of names, whatever order a map keeps.
     let mut mapping = BTreeMap::new();
@@ -218,7 +220,7 @@ fn one_of_the_kinds(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The declarations of all kinds, for libraries in other languages: docs/kinds.json.
+/// The declarations of all kinds for libraries in other languages: docs/kinds.json.
 #[must_use]
 pub fn kinds_document() -> Value {
     let kinds: Vec<Value> = Body::KINDS.iter().map(declaration).collect();
@@ -240,7 +242,8 @@ fn declaration(kind: &KindSpec) -> Value {
     })
 }
 
-/// The name, form and limits of a field as flat members; what is not limited is left out.
+/// The name, form and limits of a field as flat members. Limits that the field does not have are
+/// left out.
 fn field_declaration(field: &FieldSpec) -> Value {
     let (form, limits) = match field.form {
         Form::Address => ("address", json!({})),

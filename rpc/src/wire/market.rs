@@ -1,5 +1,5 @@
-//! What somebody asks before a call and after its election: arguments and answers by an agent's methods,
-//! prices, candidates.
+//! Queries that requesters make before and after a call: arguments and results of an agent's
+//! methods, prices, candidates.
 
 use std::borrow::Cow;
 
@@ -12,24 +12,24 @@ use types::{Address, Amount, Hash, Prices, Usage};
 
 use super::{AddressText, AmountText, CallPricesView, HashText, LimitsView};
 
-/// A method of an agent and its arguments.
+/// A method of an agent, and its arguments.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EncodeQuery {
-    /// The agent.
+    /// The id of the agent.
     pub agent_id: HashText,
-    /// The version; the latest if not given.
+    /// The version of the agent. The latest if absent.
     #[serde(default)]
     pub version: Option<String>,
-    /// The method's name, or its canonical signature.
+    /// The name of the method, or its canonical signature.
     pub method: String,
-    /// The arguments: an array by position or an object by name; none if not given.
+    /// The arguments: an array by position, or an object by name. No arguments if absent.
     #[serde(default)]
     #[schemars(with = "Option<ArgumentsText>")]
     pub args: Option<Box<RawValue>>,
 }
 
-/// Values of types of Solidity: an array by position, or an object by name.
+/// Values of Solidity types: an array by position, or an object by name.
 #[derive(Clone, Copy, Debug)]
 pub struct ArgumentsText;
 
@@ -40,23 +40,23 @@ impl JsonSchema for ArgumentsText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "integers plain or as decimal strings, bytes as 0x and hex, addresses as 40 hex characters, tuples as arrays or objects",
+            "description": "Write integers as numbers or decimal strings, bytes as hex with `0x`, addresses as 40 hex characters, and tuples as arrays or objects.",
             "type": ["array", "object"],
         })
     }
 }
 
-/// A call's payload.
+/// The payload of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EncodedCall {
-    /// The selector and the arguments, as hex with `0x`.
+    /// The payload in hex with `0x`: the selector followed by the encoded arguments.
     pub payload: String,
-    /// The selector.
+    /// The selector of the method.
     #[schemars(with = "String")]
     #[serde(serialize_with = "shown")]
     pub selector: Selector,
-    /// The canonical signature.
+    /// The canonical signature of the method.
     pub signature: String,
     /// The version of the agent.
     pub version: String,
@@ -66,96 +66,98 @@ fn shown<S: serde::Serializer>(selector: &Selector, out: S) -> Result<S::Ok, S::
     out.collect_str(selector)
 }
 
-/// A method of an agent and what a member answered.
+/// A method of an agent, and a member's result.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DecodeQuery {
-    /// The agent.
+    /// The id of the agent.
     pub agent_id: HashText,
-    /// The version; the latest if not given.
+    /// The version of the agent. The latest if absent.
     #[serde(default)]
     pub version: Option<String>,
-    /// The method's name, or its canonical signature.
+    /// The name of the method, or its canonical signature.
     pub method: String,
-    /// The result, as hex with `0x`.
+    /// The result in hex with `0x`.
     pub result: String,
 }
 
-/// What a method answered.
+/// The values in the result of a method.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecodedResult {
     /// The outputs in order.
     #[schemars(with = "Vec<DecodedValue>")]
     pub values: Box<RawValue>,
-    /// The canonical signature.
+    /// The canonical signature of the method.
     pub signature: String,
     /// The version of the agent.
     pub version: String,
 }
 
-/// A value with its name and type.
+/// An output with its name and type.
 #[derive(Clone, Debug, JsonSchema)]
 pub struct DecodedValue {
-    /// The output's name; empty if it has none.
+    /// The name of the output. Empty if it has none.
     pub name: String,
-    /// Its canonical type.
+    /// The canonical type of the output.
     #[schemars(rename = "type")]
     pub of_type: String,
-    /// The value: integers as decimal strings, bytes as 0x and hex, addresses as 40 hex characters, tuples
-    /// as objects if all components have names, else as arrays.
+    /// The value. Integers are decimal strings, bytes are hex with `0x`, addresses are 40 hex
+    /// characters, and a tuple is an object if all of its components have names, otherwise an
+    /// array.
     pub value: serde_json::Value,
 }
 
-/// A call that somebody means to make.
+/// A call whose cost to estimate.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EstimateQuery {
-    /// The agent.
+    /// The id of the agent.
     pub agent_id: HashText,
-    /// The version; the latest if not given.
+    /// The version of the agent. The latest if absent.
     #[serde(default)]
     pub version: Option<String>,
-    /// How many members: an odd number up to 15; 3 if not given.
+    /// The number of committee members: an odd number up to 15. 3 if absent.
     #[serde(default)]
     pub committee_size: Option<u8>,
-    /// With the consensus `threshold`: how many members decide; the `majority` decides if not given.
+    /// The number of members that must agree. If absent, the `majority` decides.
     #[serde(default)]
     pub threshold: Option<u8>,
-    /// Whether the decision can be appealed; false if not given.
+    /// Whether the decision can be appealed. False if absent.
     #[serde(default)]
     pub appealable: Option<bool>,
-    /// The payload, as hex with `0x`: its size counts for the limits that are suggested.
+    /// The payload in hex with `0x`. The node uses its size to suggest limits.
     #[serde(default)]
     pub payload: Option<String>,
-    /// What the work may take; suggested if not given.
+    /// The limits on the work of each member. The node suggests those that are absent.
     #[serde(default)]
     pub limits: Option<LimitsQuery>,
-    /// What the call would pay; what enough miners accept if not given.
+    /// The prices at which the call would pay each member. If absent, the node suggests prices that
+    /// enough miners accept.
     #[serde(default)]
     pub prices: Option<PricesQuery>,
 }
 
-/// What the work on a call may take.
+/// Limits on the work that one member does for a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LimitsQuery {
-    /// The most tokens that are read.
+    /// The maximum number of input tokens.
     #[serde(default)]
     pub input_tokens: Option<u64>,
-    /// The most tokens that are written.
+    /// The maximum number of output tokens.
     #[serde(default)]
     pub output_tokens: Option<u64>,
-    /// The most units of fuel.
+    /// The maximum number of units of fuel.
     #[serde(default)]
     pub fuel: Option<u64>,
-    /// The most bytes of the result.
+    /// The maximum size of the result in bytes.
     #[serde(default)]
     pub result_bytes: Option<u64>,
 }
 
 impl LimitsQuery {
-    /// What is given, and what is suggested for the rest.
+    /// These limits, with `suggested` in place of those that are absent.
     pub(crate) fn or(self, suggested: CallLimits) -> CallLimits {
         let Self { input_tokens, output_tokens, fuel, result_bytes } = self;
         let CallLimits { usage, result_bytes: bytes } = suggested;
@@ -170,17 +172,17 @@ impl LimitsQuery {
     }
 }
 
-/// What a call pays to a member.
+/// The prices that a call pays to a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PricesQuery {
-    /// For the call, whatever it takes.
+    /// The fixed price of a call, independent of the work.
     pub per_call: AmountText,
-    /// For a million tokens that are read.
+    /// The price of a million input tokens.
     pub prompt_per_m: AmountText,
-    /// For a million tokens that are written.
+    /// The price of a million output tokens.
     pub completion_per_m: AmountText,
-    /// For a billion units of fuel.
+    /// The price of a billion units of fuel.
     pub fuel_per_g: AmountText,
 }
 
@@ -196,61 +198,63 @@ impl From<PricesQuery> for Prices {
     }
 }
 
-/// What a call would cost, and who would work for it.
+/// What a call would cost now, and how many miners could be drawn for it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EstimateView {
-    /// The agent.
+    /// The id of the agent.
     #[schemars(with = "HashText")]
     pub agent_id: Hash,
-    /// The version.
+    /// The version of the agent.
     pub version: String,
-    /// How many members.
+    /// The number of committee members.
     pub committee_size: u8,
-    /// What the call should pay.
+    /// The prices that you gave, or those that the node suggests.
     pub prices: CallPricesView,
-    /// What the work may take.
+    /// The limits that you gave, or those that the node suggests.
     pub limits: LimitsView,
-    /// What the agent's owner gets for a success.
+    /// The royalty that the agent's owner gets for a success.
     #[schemars(with = "AmountText")]
     pub royalty: Amount,
-    /// What one member can cost: the price of work at the limits.
+    /// The most that one member's work can cost: its price at the limits.
     #[schemars(with = "AmountText")]
     pub budget: Amount,
-    /// The least `maxFee`, conditional payments not counted.
+    /// The smallest valid `maxFee`, without conditional payments.
     #[schemars(with = "AmountText")]
     pub floor: Amount,
-    /// The `maxFee` to give, conditional payments not counted: what is not used comes back.
+    /// The recommended `maxFee`, without conditional payments. The requester gets back what the
+    /// call does not use.
     #[schemars(with = "AmountText")]
     pub max_fee: Amount,
-    /// What is locked of each member's bond.
+    /// The part of each member's bond that the call locks.
     #[schemars(with = "AmountText")]
     pub lock: Amount,
-    /// How many eligible miners the election needs.
+    /// The number of eligible miners that the election needs.
     pub needed: u64,
-    /// How many are eligible at these prices now.
+    /// The number of miners that are eligible at these prices now.
     pub eligible: u64,
-    /// How many take part in the draw though their seat would stay empty: they are busy, or too little of
-    /// their bond is free.
+    /// The number of miners that would take part in the draw but leave their seat empty, because
+    /// they are busy or too little of their bond is free.
     pub full: u64,
-    /// How many offer for everything that the agent needs, at any prices.
+    /// The number of miners that offer all executors that the agent needs, at any prices.
     pub offering: u64,
-    /// Whether enough are eligible.
+    /// Whether enough miners are eligible.
     pub enough: bool,
 }
 
-/// An election of a call's members, with what it was drawn from.
+/// The candidates from which the members of a call were drawn.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ElectionView {
-    /// The call.
+    /// The id of the call.
     #[schemars(with = "HashText")]
     pub call_id: Hash,
-    /// 0, or 1 after an appeal.
+    /// The round: 0, or 1 after an appeal.
     pub round: u8,
-    /// The block that held it, whose randomness was used.
+    /// The index of the block that held the election. Its randomness decided the draw.
     pub block_index: u64,
-    /// Who took part in the draw, in the order of addresses. Their hash is the round's `candidatesHash`.
+    /// The miners that took part in the draw, in the order of addresses. Their hash is the round's
+    /// `candidatesHash`.
     pub candidates: Vec<CandidateView>,
 }
 
@@ -258,13 +262,14 @@ pub struct ElectionView {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateView {
-    /// The miner.
+    /// The address of the miner.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Its bond.
+    /// The miner's weight in the draw, which is its bond.
     #[schemars(with = "AmountText")]
     pub weight: Amount,
-    /// Whether its seat would have stayed empty: it was busy, or too little of its bond was free.
+    /// Whether the miner's seat would have stayed empty, because it was busy or too little of its
+    /// bond was free.
     pub left_out: bool,
 }
 

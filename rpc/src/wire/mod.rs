@@ -1,7 +1,7 @@
-//! The shapes of the public interface: what is read from parameters and written into results.
+//! The shapes of the public interface: what the node reads from parameters and writes into results.
 //!
-//! Field names are camelCase, amounts decimal strings, hashes and addresses lowercase hex, times
-//! integer milliseconds. An optional member that is absent is left out.
+//! Field names are camelCase, amounts are decimal strings, hashes and addresses are lowercase hex,
+//! and times are integer milliseconds. An optional member without a value is left out.
 
 mod account;
 mod agent;
@@ -14,13 +14,16 @@ mod event;
 mod kinds;
 mod market;
 mod offer;
+mod page;
 mod params;
+mod place;
 mod pool;
 mod proof;
 mod rest;
 mod rules;
 mod run;
 mod schema;
+mod text;
 mod transaction;
 mod turn;
 
@@ -50,10 +53,13 @@ pub use market::{
     EncodeQuery, EncodedCall, EstimateQuery, EstimateView, LimitsQuery, PricesQuery,
 };
 pub use offer::OfferView;
+pub use page::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Page, PageLimit, PageOf};
+pub(crate) use params::parse_run_status;
 pub use params::{
     AgentQuery, BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, OfferProof,
-    OfferQuery, Page, PageLimit, PeerQuery, ProofQuery, RunQuery, TxTexts, WaitOptions,
+    OfferQuery, PeerQuery, ProofQuery, RunQuery, SUBMIT_ITEMS_MAX, TxTexts, WaitOptions,
 };
+pub(crate) use place::tx_with_place;
 pub use pool::{PoolContent, PoolKindStatus, PoolStatus, SenderPool};
 pub use proof::{ProofLeaf, ProofView};
 pub use rest::{
@@ -74,28 +80,9 @@ pub use run::{
 pub use schema::{
     AddressText, AmountText, ExecutorText, HashText, PublicKeyText, SignatureText, VrfProofText,
 };
+pub(crate) use text::tx_object;
 pub use transaction::{
     BalanceChange, DropView, EffectsView, ErrorView, SendAnswer, SendItem, Simulation, TxStatus,
     TxView, WaitView,
 };
 pub use turn::{AttachmentView, Relation, TurnView};
-
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use types::Transaction;
-
-/// One page of a list.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PageOf<T> {
-    /// The entries.
-    pub items: Vec<T>,
-    /// What to ask with for the next page; null at the end.
-    pub next_cursor: Option<String>,
-}
-
-/// The signed transaction as a JSON value with the signer's text.
-pub(crate) fn tx_object(tx: &Transaction) -> Box<RawValue> {
-    RawValue::from_string(tx.to_json()).expect("a transaction's text is JSON")
-}

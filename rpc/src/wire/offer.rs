@@ -8,40 +8,40 @@ use types::{Address, Amount, Offer, Prices};
 use super::{AddressText, AmountText, ExecutorText};
 use crate::ports::OfferEntry;
 
-/// What a miner works for, for one executor.
+/// The offer of a miner for one executor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferView {
-    /// The miner.
+    /// The address of the miner.
     #[schemars(with = "AddressText")]
     pub miner: Address,
-    /// The executor.
+    /// The id of the executor.
     #[schemars(with = "ExecutorText")]
     pub executor: ExecutorId,
-    /// At how many calls at once the miner works.
+    /// The number of calls that the miner works on at once.
     pub capacity: u64,
-    /// At how many it works now.
+    /// The number of calls that the miner works on now.
     pub open: u32,
-    /// The least for a call, whatever it takes.
+    /// The lowest fixed price of a call that the miner accepts, independent of the work.
     #[schemars(with = "AmountText")]
     pub per_call: Amount,
-    /// The least for a million tokens that are read.
+    /// The lowest price that the miner accepts for a million input tokens.
     #[schemars(with = "AmountText")]
     pub prompt_per_m: Amount,
-    /// The least for a million tokens that are written.
+    /// The lowest price that the miner accepts for a million output tokens.
     #[schemars(with = "AmountText")]
     pub completion_per_m: Amount,
-    /// The least for a billion units of fuel.
+    /// The lowest price that the miner accepts for a billion units of fuel.
     #[schemars(with = "AmountText")]
     pub fuel_per_g: Amount,
-    /// The miner's bond, by which it is drawn.
+    /// The miner's bond, which is its weight in a draw.
     #[schemars(with = "AmountText")]
     pub bonded: Amount,
-    /// The part of it that is not locked.
+    /// The part of the bond that is not locked.
     #[schemars(with = "AmountText")]
     pub free: Amount,
-    /// Whether it is among the offers that count for its executor; absent unless only those for one
-    /// executor were asked for.
+    /// Whether the offer counts in elections for its executor. Present only if you filter by
+    /// executor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<bool>,
 }

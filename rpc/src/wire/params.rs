@@ -1,4 +1,4 @@
-//! Parameters that are more than one text.
+//! Parameters of methods that consist of several values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,21 +7,23 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use types::{Address, Hash};
+use types::{Address, Hash, RunStatus};
 
-use super::{AddressText, ExecutorText, HashText};
-use crate::cursor::{self, Position};
+use super::{AddressText, ExecutorText, HashText, PageLimit};
 use crate::error::RpcError;
-use crate::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, SUBMIT_ITEMS_MAX};
+use crate::ports::RunFilter;
 
-/// Which block: an index, a hash, or `"latest"`.
+/// The most transactions of one `ombra_sendTransactions`.
+pub const SUBMIT_ITEMS_MAX: usize = 1_000;
+
+/// A block, named by its index, its hash, or `"latest"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockSelector {
-    /// By index.
+    /// The block with this index.
     Index(u64),
-    /// By hash.
+    /// The block with this hash.
     Hash(Hash),
-    /// The newest.
+    /// The latest block.
     Latest,
 }
 
@@ -66,12 +68,12 @@ impl JsonSchema for BlockSelector {
     }
 }
 
-/// Which miner: an address or a `minerId`.
+/// A miner, named by its address or its `minerId`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MinerSelector {
-    /// By account.
+    /// The miner with this address.
     Address(Address),
-    /// By id.
+    /// The miner with this id.
     Id(Hash),
 }
 
@@ -98,84 +100,7 @@ impl JsonSchema for MinerSelector {
     }
 }
 
-/// How many entries a page may have: 1 to 500.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PageLimit(usize);
-
-impl Default for PageLimit {
-    fn default() -> Self {
-        Self(PAGE_ITEMS_DEFAULT)
-    }
-}
-
-impl PageLimit {
-    /// One entry.
-    pub(crate) const ONE: Self = Self(1);
-
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> usize {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for PageLimit {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let limit = u64::deserialize(reader)?;
-        usize::try_from(limit)
-            .ok()
-            .filter(|limit| (1..=PAGE_ITEMS_MAX).contains(limit))
-            .map(Self)
-            .ok_or_else(|| {
-                de::Error::invalid_value(
-                    de::Unexpected::Unsigned(limit),
-                    &"an integer from 1 to 500",
-                )
-            })
-    }
-}
-
-impl JsonSchema for PageLimit {
-    fn schema_name() -> Cow<'static, str> {
-        "PageLimit".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": 500, "default": 30 })
-    }
-}
-
-/// Which part of a list.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Page {
-    /// The `nextCursor` of the page before.
-    #[serde(default)]
-    pub cursor: Option<String>,
-    /// The most entries.
-    #[serde(default)]
-    pub limit: Option<PageLimit>,
-}
-
-impl Page {
-    /// The position to go on from.
-    pub(crate) fn position<P: Position>(&self) -> Result<Option<P>, RpcError> {
-        self.cursor.as_deref().map(cursor::decode).transpose()
-    }
-
-    /// With this many entries, 1 to 500, if the client does not say.
-    pub(crate) fn or(self, limit: usize) -> Self {
-        Self { limit: self.limit.or(Some(PageLimit(limit))), ..self }
-    }
-
-    /// The most entries.
-    #[must_use]
-    pub fn limit(&self) -> usize {
-        self.limit.unwrap_or_default().get()
-    }
-}
-
-/// Which blocks to list, newest first.
+/// A range of blocks to list, newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BlocksQuery {
@@ -185,72 +110,99 @@ pub struct BlocksQuery {
     /// The highest index.
     #[serde(default)]
     pub to: Option<u64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. The first page if absent.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// The most entries.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<PageLimit>,
 }
 
-/// Which runs to list; conditions that are given must all hold.
+/// A filter for runs. A run must meet all conditions that you give.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunQuery {
-    /// The status now.
+    /// The current status of the run.
     #[serde(default)]
     pub status: Option<String>,
-    /// Who asked.
+    /// The account that requested the run.
     #[serde(default)]
     pub submitter: Option<AddressText>,
-    /// Who claimed it.
+    /// The miner that claimed the run.
     #[serde(default)]
     pub miner: Option<AddressText>,
-    /// The conversation.
+    /// The conversation that the run belongs to.
     #[serde(default)]
     pub conversation_id: Option<HashText>,
 }
 
-/// Which offers to list; conditions that are given must both hold.
+impl RunQuery {
+    /// What is asked for, checked.
+    ///
+    /// # Errors
+    /// That there is no such status.
+    pub(crate) fn filter(self) -> Result<RunFilter, RpcError> {
+        let Self { status, submitter, miner, conversation_id } = self;
+        Ok(RunFilter {
+            status: status.as_deref().map(parse_run_status).transpose()?,
+            submitter: submitter.map(|address| address.0),
+            miner: miner.map(|address| address.0),
+            conversation_id: conversation_id.map(|id| id.0),
+        })
+    }
+}
+
+/// The status of runs that a word names.
+///
+/// # Errors
+/// That there is none.
+pub(crate) fn parse_run_status(word: &str) -> Result<RunStatus, RpcError> {
+    RunStatus::parse(word).ok_or_else(|| {
+        let words = RunStatus::ALL.map(RunStatus::as_str).join(", ");
+        RpcError::invalid("status", word, format!("one of {words}"))
+    })
+}
+
+/// A filter for offers. An offer must meet all conditions that you give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OfferQuery {
-    /// For which executor.
+    /// The executor that the offer is for.
     #[serde(default)]
     pub executor: Option<ExecutorText>,
-    /// Whose.
+    /// The miner that made the offer.
     #[serde(default)]
     pub miner: Option<AddressText>,
 }
 
-/// Which agents to list; conditions that are given must all hold of the latest version.
+/// A filter for agents. The latest version of an agent must meet all conditions that you give.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentQuery {
-    /// Whose.
+    /// The owner of the agent.
     #[serde(default)]
     pub owner: Option<AddressText>,
-    /// With this tag.
+    /// A tag that the agent has.
     #[serde(default)]
     pub tag: Option<String>,
-    /// That need this executor.
+    /// An executor that the agent needs.
     #[serde(default)]
     pub executor: Option<String>,
-    /// With this text in name, description or tags, whatever the case of its letters.
+    /// A text in the name, the description or a tag, regardless of case.
     #[serde(default)]
     pub text: Option<String>,
-    /// Whether the answers of two miners can be compared.
+    /// Whether the answers of different miners can be compared.
     #[serde(default)]
     pub deterministic: Option<bool>,
 }
 
-/// Signed transactions of one submission, each with its signer's text. Of a longer array only
-/// the first are kept, so that its length cannot cost more than its bytes.
+/// The signed transactions of one submission, each with the text of its signer. Only the first of a
+/// longer array are kept, so that its length cannot cost more than its bytes.
 #[derive(Clone, Debug)]
 pub struct TxTexts {
     /// The texts, at most [`SUBMIT_ITEMS_MAX`].
     pub texts: Vec<Box<RawValue>>,
-    /// How many there were.
+    /// The number of texts in the submission.
     pub count: usize,
 }
 
@@ -288,68 +240,68 @@ impl<'de> Deserialize<'de> for TxTexts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitOptions {
-    /// Milliseconds, at most 60,000; 30,000 if not given.
+    /// How long to wait, in milliseconds: at most 60,000. 30,000 if absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
-/// What to prove: exactly one of the members.
+/// What to prove. Give exactly one of the members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProofQuery {
-    /// An account's balance and nonce.
+    /// The address of an account whose balance and nonce to prove.
     #[serde(default)]
     pub account: Option<AddressText>,
-    /// A run's record.
+    /// The id of a run whose record to prove.
     #[serde(default)]
     pub agent_run: Option<HashText>,
-    /// `true`: the validators of the next heights.
+    /// `true` to prove the validators of the next heights.
     #[serde(default)]
     pub validators: Option<bool>,
-    /// An account's bond.
+    /// The address of an account whose bond to prove.
     #[serde(default)]
     pub bond: Option<AddressText>,
-    /// A miner's offer.
+    /// The offer to prove.
     #[serde(default)]
     pub offer: Option<OfferProof>,
-    /// An agent's record.
+    /// The id of an agent whose record to prove.
     #[serde(default)]
     pub agent: Option<HashText>,
-    /// A call's record.
+    /// The id of a call whose record to prove.
     #[serde(default)]
     pub call: Option<HashText>,
 }
 
-/// Which offer to prove.
+/// The offer to prove.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OfferProof {
-    /// Whose.
+    /// The address of the miner.
     pub miner: AddressText,
-    /// For which executor.
+    /// The id of the executor.
     pub executor: ExecutorText,
 }
 
-/// What to do with a peer: exactly one of `add`, `addGossip`, `remove`, `ban` and `unban`.
+/// The change to make. Give exactly one of `add`, `addGossip`, `remove`, `ban` and `unban`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PeerQuery {
-    /// A multiaddress to stay connected to for consensus.
+    /// The multiaddress of a node to stay connected to for consensus.
     #[serde(default)]
     pub add: Option<String>,
-    /// A multiaddress to stay connected to for transactions.
+    /// The multiaddress of a node to stay connected to for transactions.
     #[serde(default)]
     pub add_gossip: Option<String>,
-    /// A peer id or multiaddress to disconnect from.
+    /// The peer id or multiaddress of a peer to disconnect from.
     #[serde(default)]
     pub remove: Option<String>,
-    /// A peer id to keep out of the exchange of transactions.
+    /// The peer id of a peer to keep out of the transactions network.
     #[serde(default)]
     pub ban: Option<String>,
-    /// With `ban`: for how long; an hour unless told otherwise.
+    /// How long the `ban` lasts, in seconds. An hour if absent.
     #[serde(default)]
     pub seconds: Option<u64>,
-    /// A peer id to let in again.
+    /// The peer id of a peer to let in again.
     #[serde(default)]
     pub unban: Option<String>,
 }
@@ -360,63 +312,63 @@ pub struct PeerQuery {
 )]
 #[serde(rename_all = "camelCase")]
 pub enum EventKind {
-    /// Every block.
+    /// Every new block.
     Blocks,
     /// Every included transaction.
     Transactions,
-    /// Transactions that the pool takes in or drops.
+    /// Transactions that the pool accepts or drops.
     Pool,
-    /// What happens to agent runs.
+    /// Events of agent runs.
     AgentRuns,
     /// Turns of conversations.
     Chat,
-    /// What happens to calls of agents.
+    /// Events of calls of agents.
     Calls,
-    /// Agents that are registered or retired.
+    /// Registrations and retirements of agents.
     Agents,
 }
 
-/// Which events; conditions that are given must all hold.
+/// A filter for events. An event must meet all conditions that you give.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventFilter {
-    /// Every event from this block on, before live ones. Not for `pool`.
+    /// The block from which to replay events before live ones. Not for `pool`.
     #[serde(default)]
     pub from_block: Option<u64>,
-    /// `transactions`, `pool`: sent by this account, or moving money to it.
+    /// The sender of the transaction, or the receiver of its money. For `transactions` and `pool`.
     #[serde(default)]
     pub address: Option<AddressText>,
-    /// `transactions`, `pool`: of this type.
+    /// The type of the transaction. For `transactions` and `pool`.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
-    /// `agentRuns`: of this run.
+    /// The id of the run. For `agentRuns`.
     #[serde(default)]
     pub agent_run_id: Option<HashText>,
-    /// `agentRuns`: of runs that this account asked for.
+    /// The account that requested the run. For `agentRuns`.
     #[serde(default)]
     pub submitter: Option<AddressText>,
-    /// `agentRuns`: by or about this miner.
+    /// The miner that caused the event, or that the event is about. For `agentRuns`.
     #[serde(default)]
     pub miner: Option<AddressText>,
-    /// `agentRuns`: that lead to this status.
+    /// The status of the run after the event. For `agentRuns`.
     #[serde(default)]
     pub status: Option<String>,
-    /// `chat`: of this conversation.
+    /// The id of the conversation. For `chat`.
     #[serde(default)]
     pub conversation_id: Option<HashText>,
-    /// `calls`: of this call.
+    /// The id of the call. For `calls`.
     #[serde(default)]
     pub call_id: Option<HashText>,
-    /// `calls`, `agents`: of this agent.
+    /// The id of the agent. For `calls` and `agents`.
     #[serde(default)]
     pub agent_id: Option<HashText>,
-    /// `calls`: of calls that this account paid.
+    /// The account that requested the call. For `calls`.
     #[serde(default)]
     pub requester: Option<AddressText>,
-    /// `calls`: of calls that this account was drawn for.
+    /// A miner that was drawn as a member of the call. For `calls`.
     #[serde(default)]
     pub member: Option<AddressText>,
-    /// `agents`: of this account.
+    /// The owner of the agent. For `agents`.
     #[serde(default)]
     pub owner: Option<AddressText>,
 }

@@ -1,4 +1,4 @@
-//! The pool.
+//! The contents of the pool.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use types::CheckedTx;
 use super::{TxObject, tx_object};
 use crate::ports::{PoolCount, SenderContent};
 
-/// Counts and bytes.
+/// The number and size of the waiting transactions.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct PoolStatus {
-    /// Executable transactions, with those that wait for the base fee to fall.
+    /// The number of executable transactions, including those that wait for the base fee to fall.
     pub pending: u64,
-    /// Transactions that wait for an earlier nonce.
+    /// The number of transactions that wait for an earlier nonce.
     pub queued: u64,
-    /// Bytes of payloads and signatures.
+    /// The size of their payloads and signatures in bytes.
     pub bytes: u64,
-    /// The same by type.
+    /// The same figures for each transaction type.
     pub types: BTreeMap<&'static str, PoolKindStatus>,
 }
 
-/// Counts and bytes of one type.
+/// The number and size of the waiting transactions of one type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct PoolKindStatus {
-    /// Executable transactions.
+    /// The number of executable transactions, including those that wait for the base fee to fall.
     pub pending: u64,
-    /// Transactions that wait for an earlier nonce.
+    /// The number of transactions that wait for an earlier nonce.
     pub queued: u64,
-    /// Bytes of payloads and signatures.
+    /// The size of their payloads and signatures in bytes.
     pub bytes: u64,
 }
 
@@ -50,26 +50,27 @@ impl FromIterator<(&'static str, PoolCount)> for PoolStatus {
 /// Transactions by nonce.
 type ByNonce = BTreeMap<u64, Box<RawValue>>;
 
-/// Waiting transactions by sender and nonce.
+/// The waiting transactions by sender and nonce.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolContent {
-    /// Executable.
+    /// Executable transactions.
     #[schemars(with = "BTreeMap<String, BTreeMap<u64, TxObject>>")]
     pub pending: BTreeMap<String, ByNonce>,
-    /// Waiting for an earlier nonce.
+    /// Transactions that wait for an earlier nonce.
     #[schemars(with = "BTreeMap<String, BTreeMap<u64, TxObject>>")]
     pub queued: BTreeMap<String, ByNonce>,
-    /// From v7 on, waiting for the base fee to fall; left out if there are none.
+    /// Transactions that wait for the base fee to fall. Absent if there are none; present from v7
+    /// on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<u64, TxObject>>>")]
     pub waiting: BTreeMap<String, ByNonce>,
-    /// What to ask with for the next senders; null at the end.
+    /// The cursor of the next page of senders. `null` at the end of the list.
     pub next_cursor: Option<String>,
 }
 
 impl PoolContent {
-    /// Adds what one sender has waiting; answers the bytes of the texts.
+    /// Adds the waiting transactions of one sender; returns the size of their texts in bytes.
     pub(crate) fn add(&mut self, content: &SenderContent) -> usize {
         let SenderContent { sender, pending, waiting, queued } = content;
         let lists = [
@@ -86,16 +87,17 @@ impl PoolContent {
     }
 }
 
-/// Waiting transactions of one sender by nonce.
+/// The waiting transactions of one sender by nonce.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SenderPool {
-    /// Executable.
+    /// Executable transactions.
     #[schemars(with = "BTreeMap<u64, TxObject>")]
     pub pending: ByNonce,
-    /// Waiting for an earlier nonce.
+    /// Transactions that wait for an earlier nonce.
     #[schemars(with = "BTreeMap<u64, TxObject>")]
     pub queued: ByNonce,
-    /// From v7 on, waiting for the base fee to fall; left out if there are none.
+    /// Transactions that wait for the base fee to fall. Absent if there are none; present from v7
+    /// on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Option<BTreeMap<u64, TxObject>>")]
     pub waiting: ByNonce,

@@ -1,4 +1,4 @@
-//! Merkle proofs that can be checked without the node.
+//! Merkle proofs that clients can check without the node.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,41 +6,43 @@ use types::Hash;
 
 use super::{Commit, HashText, HeaderView};
 
-/// That a key has a value, or none, in the state whose root a final header carries.
+/// A proof that a key has a certain value, or none, in the state whose root is in the header of a
+/// final block.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProofView {
-    /// The key in the tree.
+    /// The hashed key, which is the path in the state tree.
     #[schemars(with = "HashText")]
     pub key: Hash,
-    /// The authenticated bytes at the key in hex; null proves that there are none.
+    /// The bytes of the authenticated record at the key, in hex. `null` if the proof shows that
+    /// there is no record.
     pub value: Option<String>,
-    /// The leaf that the path ends in, if it ends in one.
+    /// The leaf at the end of the path. Absent if the path ends in an empty subtree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<ProofLeaf>,
-    /// Hashes of the siblings on the path, from the leaf to the root.
+    /// The hashes of the siblings along the path, from the leaf to the root.
     #[schemars(with = "Vec<HashText>")]
     pub siblings: Vec<Hash>,
-    /// The root that the path leads to.
+    /// The state root to which the path leads.
     #[schemars(with = "HashText")]
     pub state_root: Hash,
-    /// The header that carries the root.
+    /// The header that contains the state root.
     pub header: HeaderView,
     /// The hash of that header.
     #[schemars(with = "HashText")]
     pub block_hash: Hash,
-    /// The certificate of that header.
+    /// The commit certificate of that header.
     pub commit: Commit,
 }
 
-/// A leaf of the tree.
+/// A leaf of the state tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProofLeaf {
-    /// Its key.
+    /// The hashed key of the leaf.
     #[schemars(with = "HashText")]
     pub key: Hash,
-    /// The hash of its value.
+    /// The SHA-256 of the leaf's value.
     #[schemars(with = "HashText")]
     pub value_hash: Hash,
 }

@@ -1,4 +1,4 @@
-//! The shapes of REST answers, where they are not those of JSON-RPC (docs/rest.md).
+//! The shapes of REST answers that differ from those of JSON-RPC (docs/rest.md).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,101 +10,101 @@ use super::{
     HashText, HeaderView, MinerView, RunView, StepView, TurnView, TxObject,
 };
 
-/// How high the chain is.
+/// The height of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeightView {
-    /// The index of the latest block; 0 before the first.
+    /// The height of the latest block; 0 before the first block.
     pub height: u64,
     /// The latest block.
     pub latest_block: BlockName,
 }
 
-/// A block's name.
+/// The index, hash and time of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockName {
-    /// Its index.
+    /// The index of the block.
     pub index: u64,
-    /// Its hash.
+    /// The hash of the block.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
 }
 
-/// Figures of the chain.
+/// Statistics of the chain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsView {
-    /// The index of the latest block.
+    /// The height of the latest block.
     pub height: u64,
-    /// Its hash.
+    /// The hash of the latest block.
     #[schemars(with = "HashText")]
     pub latest_block_hash: Hash,
-    /// Miners in the directory.
+    /// The number of miners in the directory.
     pub total_miners: u64,
-    /// Transactions in the last 100 blocks.
+    /// The number of transactions in the last 100 blocks.
     pub recent_tx_count: u64,
-    /// Rewards of the 100 completed runs that were asked for last.
+    /// The sum of the rewards of the 100 completed runs with the latest requests.
     #[schemars(with = "AmountText")]
     pub recent_rewards: Amount,
-    /// Validators that proposed one of the last 100 blocks.
+    /// The number of validators that proposed at least one of the last 100 blocks.
     pub active_proposers: u64,
-    /// Peers that this node is connected to.
+    /// The number of peers that this node is connected to.
     pub p2p_peers: u64,
 }
 
-/// A block of the chain, or genesis under the index 0.
+/// A block, or the genesis with index 0.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestBlock {
-    /// The header's members; genesis has only those that mean something for it.
+    /// The members of the header. Genesis has only those that apply to it.
     #[serde(flatten)]
     pub header: RestHeader,
-    /// The header's hash: the block's name.
+    /// The hash of the header, which identifies the block.
     #[schemars(with = "HashText")]
     pub hash: Hash,
     /// The same as `previousHash`.
     #[schemars(with = "HashText")]
     pub prev_hash: Hash,
-    /// What places in it cost.
+    /// The fees of the block.
     #[serde(flatten)]
     pub fees: BlockFeesView,
-    /// Signed objects, in order of execution.
+    /// The signed transactions in the order of execution.
     pub transactions: BlockTransactions,
-    /// The certificate.
+    /// The commit certificate of the block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
 }
 
-/// The header of a block, or what stands for one.
+/// The header of a block, or of genesis.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RestHeader {
-    /// A block's.
+    /// The header of a block.
     Block(HeaderView),
-    /// What is known of genesis.
+    /// The members of genesis.
     Genesis(GenesisHeader),
 }
 
-/// Genesis in the shape of a header.
+/// The genesis in the shape of a header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GenesisHeader {
-    /// The chain's name.
+    /// The id of the chain.
     pub chain_id: String,
-    /// 0.
+    /// Always 0.
     pub index: u64,
-    /// Zeros.
+    /// Always zeros.
     #[schemars(with = "HashText")]
     pub previous_hash: Hash,
-    /// The time that genesis names.
+    /// The genesis time, in milliseconds since 1970.
     pub timestamp: u64,
-    /// Zeros.
+    /// Always zeros.
     #[schemars(with = "AddressText")]
     pub proposer: Address,
-    /// 0.
+    /// Always 0.
     pub tx_count: u64,
 }
 
@@ -112,22 +112,22 @@ pub struct GenesisHeader {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedBlock {
-    /// Its index.
+    /// The index of the block.
     pub index: u64,
-    /// Its hash.
+    /// The hash of the block.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// The block before.
+    /// The hash of the previous block.
     #[schemars(with = "HashText")]
     pub prev_hash: Hash,
-    /// The validator that made it.
+    /// The address of the validator that made the block.
     #[schemars(with = "AddressText")]
     pub proposer: Address,
-    /// How many transactions it has.
+    /// The number of transactions in the block.
     pub tx_count: u64,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// What it burned.
+    /// The amount that the block burned.
     #[schemars(with = "AmountText")]
     pub tokens_burned: Amount,
 }
@@ -146,7 +146,8 @@ impl ListedBlock {
     }
 }
 
-/// A block as the WebSocket tells it: without its transactions, which have a channel of their own.
+/// A block on the WebSocket, with the hashes of its transactions. The transactions themselves come
+/// on another channel.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SocketBlock {
@@ -156,13 +157,13 @@ pub struct SocketBlock {
     /// The same as `prevHash`.
     #[schemars(with = "HashText")]
     pub previous_hash: Hash,
-    /// Its transactions' hashes, in order of execution; the first 10,000 of more.
+    /// The transaction hashes in the order of execution, at most the first 10,000.
     #[schemars(with = "Vec<HashText>")]
     pub transactions: Vec<Hash>,
 }
 
 impl SocketBlock {
-    /// The public client takes no message of more than a mebibyte.
+    /// The public client accepts no message of more than 1 MiB.
     const HASHES_MAX: usize = 10_000;
 
     pub(crate) fn new(committed: &CommittedBlock) -> Self {
@@ -175,24 +176,24 @@ impl SocketBlock {
     }
 }
 
-/// Blocks, newest first.
+/// A list of blocks, newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct BlockList {
     /// The blocks.
     pub blocks: Vec<ListedBlock>,
-    /// How many the chain has.
+    /// The number of blocks on the chain.
     pub total: u64,
 }
 
-/// Whole blocks, oldest first.
+/// A list of blocks with their transactions, oldest first.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FullBlocks {
-    /// The blocks; fewer than asked for where their texts are large.
+    /// The blocks. Fewer than requested if they are large.
     pub blocks: Vec<RestBlock>,
-    /// How many the chain has.
+    /// The number of blocks on the chain.
     pub total: u64,
-    /// The `from` to go on with; null when all that was asked for is here.
+    /// The `from` with which to continue. `null` if the answer has all requested blocks.
     pub next_from: Option<u64>,
 }
 
@@ -200,31 +201,31 @@ pub struct FullBlocks {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestAccount {
-    /// The address.
+    /// The address of the account.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// What it holds by the latest block.
+    /// The balance as of the latest block.
     #[schemars(with = "AmountText")]
     pub balance: Amount,
-    /// The same in OMBRA with six decimals.
+    /// The balance in OMBRA, with six decimals.
     pub balance_ombra: String,
-    /// What it can spend after its pending transactions.
+    /// The amount that the account can spend after its pending transactions.
     #[schemars(with = "AmountText")]
     pub pending_balance: Amount,
-    /// The nonce that its next transaction must have, pending ones counted.
+    /// The nonce of the account's next transaction, counting its pending transactions.
     pub nonce: u64,
-    /// The nonce by the latest block.
+    /// The nonce of the account's next transaction, as of the latest block.
     pub committed_nonce: u64,
-    /// Its transactions in the pool.
+    /// The number of the account's transactions in the pool.
     pub pending_count: u64,
-    /// What its open runs hold in escrow.
+    /// The amount that the account's runs hold in escrow, including held rewards.
     #[schemars(with = "AmountText")]
     pub escrowed: Amount,
-    /// Whether it is in the miner directory.
+    /// Whether the account has an entry in the miner directory.
     pub is_miner: bool,
-    /// Its entry there; null if it has none.
+    /// The account's entry in the miner directory. `null` if it has none.
     pub miner: Option<MinerView>,
-    /// Its last transactions, newest first, at most 20.
+    /// The account's last transactions, newest first, at most 20.
     pub recent_txs: Vec<AccountTx>,
 }
 
@@ -251,69 +252,69 @@ impl RestAccount {
     }
 }
 
-/// What an account holds.
+/// The balance of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BalanceView {
-    /// What it holds by the latest block.
+    /// The balance as of the latest block.
     #[schemars(with = "AmountText")]
     pub balance: Amount,
-    /// The same in OMBRA with six decimals.
+    /// The balance in OMBRA, with six decimals.
     pub balance_ombra: String,
-    /// The nonce that its next transaction must have, pending ones counted.
+    /// The nonce of the account's next transaction, counting its pending transactions.
     pub nonce: u64,
 }
 
-/// What transfers paid lately.
+/// The fees of recent transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct FeeEstimate {
-    /// A tenth paid this or less.
+    /// The fee that a tenth of the transfers did not exceed.
     #[schemars(with = "AmountText")]
     pub low: Amount,
-    /// Half paid this or less.
+    /// The fee that half of the transfers did not exceed.
     #[schemars(with = "AmountText")]
     pub medium: Amount,
-    /// Nine tenths paid this or less.
+    /// The fee that nine tenths of the transfers did not exceed.
     #[schemars(with = "AmountText")]
     pub high: Amount,
-    /// How many transfers were looked at; 100 at most. Without any, the fees are 0: transfers need
-    /// none.
+    /// The number of transfers in the sample, at most 100. If it is 0, the fees are 0, because a
+    /// transfer needs no fee.
     pub sample: u64,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "result", rename_all = "camelCase")]
 pub enum Found {
-    /// A block, by index or hash.
+    /// A block, found by its index or hash.
     Block(Box<ListedBlock>),
-    /// A transaction.
+    /// A transaction, found by its hash.
     Tx(RestTx),
-    /// An account.
+    /// An account, found by its address or `minerId`.
     Account(Box<AccountView>),
-    /// A run.
+    /// A run, found by its id.
     AgentRun(Box<RunView>),
-    /// A conversation, with its first turn.
+    /// A conversation, found by its id, with its first turn.
     Conversation(Box<ConversationHit>),
-    /// Nothing.
+    /// No match.
     None(()),
 }
 
-/// A conversation that was found.
+/// A conversation that a search found.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationHit {
-    /// The conversation.
+    /// The id of the conversation.
     #[schemars(with = "HashText")]
     pub conversation_id: Hash,
-    /// Its first turn; null where it has runs only.
+    /// The first turn of the conversation. `null` if the conversation has only runs.
     pub first_turn: Option<TurnView>,
 }
 
-/// A transaction with what became of it: the members of the signed object, and beside them
-/// `blockIndex` (null while it is pending), `blockHash`, `position`, `blockTimestamp`, `txStatus`
-/// (`pending`, `included` or `dropped`), `dropped`, and `status` with the same word unless the
-/// signed object has a `status` of its own, as AGENT_FINISH does.
+/// A transaction and its place. It has the members of the signed object, and `blockIndex` (`null`
+/// while the transaction is pending), `blockHash`, `position`, `blockTimestamp`, `txStatus`
+/// (`pending`, `included` or `dropped`) and `dropped`. `status` has the same value as `txStatus`,
+/// unless the signed object has a `status` of its own, as an AGENT_FINISH does.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct RestTx(pub Box<RawValue>);
@@ -330,98 +331,98 @@ impl JsonSchema for RestTx {
     }
 }
 
-/// Where a transaction is, beside its own members.
+/// The members that the node adds to a transaction, which say where the transaction is.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TxPlace {
-    /// The block's index; null while it is pending, and where it was dropped.
+    /// The index of the block. `null` if the transaction is pending or was dropped.
     pub block_index: Option<u64>,
-    /// The block.
+    /// The hash of the block.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub block_hash: Option<Hash>,
-    /// The place in the block.
+    /// The position of the transaction in its block, starting at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_timestamp: Option<u64>,
-    /// From v7 on: what it burned for its place.
+    /// The inclusion fee that the transaction burned. Present in blocks from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub inclusion_fee: Option<Amount>,
-    /// Where it is in its life.
+    /// The status of the transaction.
     pub tx_status: super::TxStatus,
-    /// The same, unless the signed object has a member of that name.
+    /// The same as `txStatus`, unless the signed object has a member `status`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub status: Option<super::TxStatus>,
-    /// Why and when it was dropped.
+    /// Why and when the pool dropped the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<super::DropView>,
 }
 
-/// That a transaction was taken.
+/// The answer to an accepted transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Accepted {
-    /// True.
+    /// Always `true`.
     pub ok: bool,
-    /// The transaction's name.
+    /// The hash of the transaction.
     #[schemars(with = "HashText")]
     pub hash: Hash,
 }
 
-/// What waits for a block.
+/// The transactions that wait in the pool.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MempoolView {
-    /// How many transactions wait, for a block or for an earlier nonce.
+    /// The number of transactions in the pool, including those that wait for an earlier nonce.
     pub total: u64,
-    /// Those that wait for a block, by sender and nonce; at most as many as asked for.
+    /// The executable transactions in the order of execution, at most as many as `limit`.
     #[schemars(with = "Vec<TxObject>")]
     pub pending: Vec<Box<RawValue>>,
 }
 
-/// The richest accounts.
+/// The accounts with the largest balances.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Holders {
-    /// The accounts, richest first.
+    /// The accounts, largest balance first.
     pub holders: Vec<Holder>,
-    /// How many accounts the chain has.
+    /// The number of accounts on the chain.
     pub total: u64,
-    /// The block after which this was so.
+    /// The block after which these figures were taken.
     pub block_index: u64,
 }
 
-/// An account among the richest.
+/// An account among those with the largest balances.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Holder {
-    /// From 1.
+    /// The rank, starting at 1.
     pub rank: u64,
-    /// The account.
+    /// The address of the account.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// What it holds.
+    /// The balance of the account.
     #[schemars(with = "AmountText")]
     pub balance: Amount,
-    /// The same in OMBRA with six decimals.
+    /// The balance in OMBRA, with six decimals.
     pub balance_ombra: String,
-    /// Its part of what accounts hold, in hundredths of a percent, rounded down.
+    /// The account's share of all balances, in hundredths of a percent, rounded down.
     pub share_bps: u64,
 }
 
-/// Who holds the supply.
+/// How the supply is distributed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Distribution {
-    /// Everything that exists: what accounts hold and what is in escrow.
+    /// The total supply: all balances and everything in escrow.
     #[schemars(with = "AmountText")]
     pub total: Amount,
-    /// The parts: `validators`, `miners`, `accounts` (all others) and `escrow`. A validator that is
-    /// also a miner counts as a validator.
+    /// The parts of the supply: `validators`, `miners`, `accounts` (all other accounts) and
+    /// `escrow`. A validator that is also a miner counts as a validator.
     pub kinds: Vec<HeldBy>,
-    /// The block after which this was so.
+    /// The block after which these figures were taken.
     pub block_index: u64,
 }
 
@@ -429,52 +430,52 @@ pub struct Distribution {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBy {
-    /// Who holds it.
+    /// Which part it is: `validators`, `miners`, `accounts` or `escrow`.
     pub kind: &'static str,
-    /// How many accounts hold it; for `escrow`, how many have open runs.
+    /// The number of accounts in this part. For `escrow`, the number of accounts with open runs.
     pub accounts: u64,
-    /// How much.
+    /// The amount.
     #[schemars(with = "AmountText")]
     pub amount: Amount,
-    /// Its part of the total, in hundredths of a percent, rounded down.
+    /// The part's share of the total, in hundredths of a percent, rounded down.
     pub share_bps: u64,
 }
 
-/// A run's steps.
+/// The steps of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunSteps {
-    /// The run.
+    /// The id of the run.
     #[schemars(with = "HashText")]
     pub agent_run_id: Hash,
-    /// How many steps are here.
+    /// The number of steps in this answer.
     pub count: u64,
-    /// The steps, by index.
+    /// The steps in the order of their indexes.
     pub steps: Vec<StepView>,
-    /// What to ask with for the next ones; null at the end.
+    /// The cursor of the next page. `null` at the end of the list.
     pub next_cursor: Option<String>,
 }
 
-/// Runs of one status, submitter or miner, newest first.
+/// A list of runs with one status, submitter or miner, newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunList {
-    /// The status that was asked for.
+    /// The requested status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'static str>,
-    /// The submitter that was asked for.
+    /// The address of the requested submitter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub submitter: Option<Address>,
-    /// The miner that was asked for.
+    /// The address of the requested miner.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub miner: Option<Address>,
-    /// How many runs are here.
+    /// The number of runs in this answer.
     pub count: u64,
     /// The runs.
     pub runs: Vec<RunView>,
-    /// What to ask with for older ones; null at the end.
+    /// The cursor of the next page. `null` at the end of the list.
     pub next_cursor: Option<String>,
 }
 
@@ -482,13 +483,13 @@ pub struct RunList {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationTurns {
-    /// The conversation.
+    /// The id of the conversation.
     #[schemars(with = "HashText")]
     pub conversation_id: Hash,
-    /// How many turns are here.
+    /// The number of turns in this answer.
     pub count: u64,
-    /// The turns, in chain order.
+    /// The turns in the order of the chain.
     pub turns: Vec<TurnView>,
-    /// What to ask with for later ones; null at the end.
+    /// The cursor of the next page. `null` at the end of the list.
     pub next_cursor: Option<String>,
 }

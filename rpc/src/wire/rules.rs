@@ -1,4 +1,4 @@
-//! The parameters that votes can change, and what places in blocks cost.
+//! The parameters that votes can change, and the price of a place in a block.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,36 @@ use types::{Address, Amount};
 use super::{AddressText, AmountText};
 use crate::ports::{NextRules, NextValue, ParamState, ParamVoter, ParamVotes};
 
-/// What `ombra_feeEstimate` answers.
+/// The result of `ombra_feeEstimate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InclusionEstimate {
-    /// The next block, which the estimate is for.
+    /// The index of the next block, for which this estimate is.
     pub block_index: u64,
-    /// Whether places in that block cost anything: whether fork v7 is active then.
+    /// Whether fork v7 is active in that block, so that transactions pay an inclusion fee.
     pub active: bool,
-    /// The first block in which they cost something; absent while none is fixed.
+    /// The first block of fork v7. Absent as long as the height is not fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_from: Option<u64>,
     /// The base fee of that block, in micro-OMBRA per KiB; 0 before v7.
     #[schemars(with = "AmountText")]
     pub base_fee: Amount,
-    /// The bytes of a transaction that the estimate is for: its payload and 64 more.
+    /// The size of the transaction in bytes: its payload and 64 more.
     pub size: u64,
-    /// What so many bytes cost in that block.
+    /// The inclusion fee of a transaction of this size in that block.
     #[schemars(with = "AmountText")]
     pub inclusion_fee: Amount,
-    /// A `maxBaseFee` for a transaction that may wait: twice the base fee, and at least what a
-    /// transaction without the member allows.
+    /// A `maxBaseFee` for a transaction that may wait: twice the base fee, and at least 2,000,
+    /// which a transaction without `maxBaseFee` allows.
     #[schemars(with = "AmountText")]
     pub suggested_max_base_fee: Amount,
-    /// What the latest blocks tipped.
+    /// The tips in the latest blocks.
     pub tips: TipsView,
 }
 
 impl InclusionEstimate {
-    /// The estimate by the rules of the next block; `price` is what so many bytes cost at a base fee.
+    /// The estimate by the rules of the next block; `price` gives the price of a number of bytes at
+    /// a base fee.
     pub(crate) fn new(
         rules: &NextRules,
         size: u64,
@@ -59,34 +60,34 @@ impl InclusionEstimate {
     }
 }
 
-/// What transactions of the latest blocks tipped, the fees of transfers among them.
+/// Percentiles of the tips in the latest blocks. The fees of transfers count as tips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TipsView {
-    /// A tenth of them tipped this or less.
+    /// The tip that a tenth of the transactions did not exceed.
     #[schemars(with = "AmountText")]
     pub p10: Amount,
-    /// Half of them tipped this or less.
+    /// The tip that half of the transactions did not exceed.
     #[schemars(with = "AmountText")]
     pub p50: Amount,
-    /// Nine tenths of them tipped this or less.
+    /// The tip that nine tenths of the transactions did not exceed.
     #[schemars(with = "AmountText")]
     pub p90: Amount,
-    /// How many transactions were looked at; with 0 the tips are 0.
+    /// The number of transactions in the sample. If it is 0, the tips are 0.
     pub sample: u64,
-    /// In how many blocks; at most 20.
+    /// The number of blocks that contain these transactions, at most 20.
     pub blocks: u64,
 }
 
-/// What `ombra_params` answers.
+/// The result of `ombra_params`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParamsView {
-    /// Whether votes can change them in the next block: whether fork v7 is active then.
+    /// Whether fork v7 is active in the next block, so that validators can vote.
     pub active: bool,
-    /// The next block, whose values are told.
+    /// The index of the next block, whose values this answer has.
     pub block_index: u64,
-    /// The power of all validators of the next block.
+    /// The total voting power of the validators that decide the next block.
     pub total_power: String,
     /// The parameters that votes can change.
     pub params: Vec<ParamView>,
@@ -96,28 +97,28 @@ pub struct ParamsView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParamView {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
-    /// Its value in the next block, as votes name it: fees in micro-OMBRA, times in milliseconds.
+    /// The value in the next block. Fees are in micro-OMBRA and times in milliseconds, as in votes.
     pub value: u64,
-    /// The least value that may be voted for.
+    /// The smallest value that validators may vote for.
     pub min: u64,
-    /// The greatest.
+    /// The largest value that validators may vote for.
     pub max: u64,
-    /// The value that it will have; absent while none is decided.
+    /// The value that is decided for a later block. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<NextValueView>,
-    /// The open votes by value and height, in this order.
+    /// The open votes for each value and height, in ascending order.
     pub votes: Vec<ParamVotesView>,
 }
 
-/// A value that a parameter will have.
+/// A value that is decided for a later block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NextValueView {
-    /// The value.
+    /// The new value.
     pub value: u64,
-    /// The first block with it.
+    /// The height of the first block with this value.
     pub height: u64,
 }
 
@@ -125,31 +126,31 @@ pub struct NextValueView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParamVotesView {
-    /// The value.
+    /// The value that these votes are for.
     pub value: u64,
-    /// The first block that shall have it.
+    /// The height of the first block that should have the value.
     pub height: u64,
-    /// The power of those who vote for it.
+    /// The total voting power of the voters.
     pub power: String,
-    /// Who votes for it, in order of addresses.
+    /// The validators that vote for this value, in the order of addresses.
     pub voters: Vec<ParamVoterView>,
 }
 
-/// A validator that votes for a value.
+/// A validator that votes for a value of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParamVoterView {
-    /// The validator.
+    /// The address of the validator.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Its power in the set of the next block.
+    /// The validator's power in the set that decides the next block.
     pub power: u64,
-    /// The block with the vote.
+    /// The index of the block that contains the vote.
     pub block_index: u64,
 }
 
 impl ParamsView {
-    /// The view of what stands in the state.
+    /// The view of the votes in the state.
     #[must_use]
     pub fn new(votes: ParamVotes, rules: &NextRules) -> Self {
         let ParamVotes { params, total_power } = votes;

@@ -7,76 +7,78 @@ use types::{Address, Amount, Ender, Hash, Run, RunProtection, Settlement, Step};
 
 use super::{AddressText, AmountText, HashText};
 
-/// A run as far as its record tells, without the texts of its transactions.
+/// The record of a run, without the texts of its transactions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunState {
-    /// The run's id.
+    /// The id of the run.
     #[schemars(with = "HashText")]
     pub agent_run_id: Hash,
-    /// The conversation.
+    /// The id of the conversation that the run belongs to.
     #[schemars(with = "HashText")]
     pub conversation_id: Hash,
-    /// Who asked and paid.
+    /// The address of the account that requested and paid for the run.
     #[schemars(with = "AddressText")]
     pub submitter: Address,
     /// The escrow at the start.
     #[schemars(with = "AmountText")]
     pub max_fee: Amount,
-    /// The most steps.
+    /// The maximum number of steps.
     pub max_steps: u64,
-    /// `pending`, `claimed`, `running`, `completed`, `failed`, `timeout`, `insufficient_funds` or
-    /// `cancelled`.
+    /// The status: `pending`, `claimed`, `running`, `completed`, `failed`, `timeout`,
+    /// `insufficient_funds` or `cancelled`.
     pub status: &'static str,
-    /// Who claimed it.
+    /// The address of the miner that claimed the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub miner_address: Option<Address>,
-    /// Recorded steps.
+    /// The number of recorded steps.
     pub step_count: u64,
-    /// The sum of their output tokens.
+    /// The number of output tokens in these steps.
     pub total_tokens_out: u64,
     /// How the escrow was divided.
     #[serde(flatten)]
     pub fees: Option<FeeSplit>,
-    /// Block time of the request.
+    /// The block time of the request.
     pub submitted_at: u64,
-    /// Block time of the standing claim.
+    /// The block time of the current claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_at: Option<u64>,
-    /// Block time of the end.
+    /// The block time at which the run ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<u64>,
-    /// When the chain acts if nobody does.
+    /// The block time after which the chain acts if nobody else does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<u64>,
-    /// How often a claim lapsed.
+    /// How many times the run was reopened after a claim.
     pub reopens: u32,
-    /// Miners whose claim lapsed.
+    /// The miners that may not claim the run again, because they let a claim lapse or gave the run
+    /// up.
     #[schemars(with = "Vec<AddressText>")]
     pub excluded_miners: Vec<Address>,
     /// How the submitter protects the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protection: Option<ProtectionView>,
-    /// What is locked of the miner's bond for the run.
+    /// The part of the miner's bond that is locked for the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub locked_bond: Option<Amount>,
-    /// Until when the submitter may refuse the reward, while it is held.
+    /// The block time until which the submitter may refuse the reward. Present while the reward is
+    /// held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<u64>,
-    /// Whether the submitter refused the reward: then it was burned.
+    /// Whether the submitter refused the reward. A refused reward is burned.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(with = "Option<bool>")]
     pub refused: bool,
-    /// The agent of which it is a run.
+    /// The id of the agent that the run is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub agent_id: Option<Hash>,
     /// The version of that agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    /// Who ended the run: `submitter`, `miner` or `sweep`, which is a deadline.
+    /// Who ended the run: `submitter`, `miner`, or `sweep` if a deadline did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<&'static str>,
 }
@@ -85,16 +87,16 @@ pub struct RunState {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtectionView {
-    /// The only miners that may claim it; everybody may if there are none.
+    /// The only miners that may claim the run. If the list is empty, every miner may.
     #[schemars(with = "Vec<AddressText>")]
     pub miners: Vec<Address>,
-    /// What a claim locks of the miner's bond.
+    /// The amount of the miner's bond that a claim locks.
     #[schemars(with = "AmountText")]
     pub claim_bond: Amount,
-    /// The most output tokens of one step.
+    /// The maximum number of output tokens in one step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens_per_step: Option<u64>,
-    /// How long the reward is held after the end, in milliseconds.
+    /// How long the reward is held after the run has ended, in milliseconds.
     pub refuse_ms: u64,
 }
 
@@ -114,13 +116,13 @@ impl From<&RunProtection> for ProtectionView {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeeSplit {
-    /// To the miner.
+    /// The reward for the miner.
     #[schemars(with = "AmountText")]
     pub miner_reward: Amount,
-    /// Back to the submitter.
+    /// The refund to the submitter.
     #[schemars(with = "AmountText")]
     pub user_refund: Amount,
-    /// Burned.
+    /// The network fee, which is burned.
     #[schemars(with = "AmountText")]
     pub network_fee: Amount,
 }
@@ -166,52 +168,52 @@ impl From<&Run> for RunState {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunView {
-    /// The record.
+    /// The record of the run.
     #[serde(flatten)]
     pub state: RunState,
-    /// What was asked.
+    /// The prompt.
     pub prompt: String,
-    /// A blob with a longer prompt.
+    /// The id of a blob with a longer prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_blob_id: Option<String>,
-    /// Tools that the miner may use.
+    /// The names of the tools that the miner may use.
     pub tools_whitelist: Vec<String>,
-    /// The model that the submitter would like.
+    /// The model that the submitter prefers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_hint: Option<String>,
-    /// The miner's model.
+    /// The model that the miner uses, from its claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_info: Option<String>,
-    /// The miner's hardware.
+    /// The miner's hardware, from its claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware_tier: Option<String>,
-    /// The answer.
+    /// The final answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_answer_inline: Option<String>,
-    /// A blob with the answer.
+    /// The id of a blob with the final answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_answer_blob_id: Option<String>,
-    /// The block of the request.
+    /// The index of the block that contains the AGENT_REQUEST.
     pub block_index: u64,
-    /// The AGENT_REQUEST.
+    /// The hash of the AGENT_REQUEST.
     #[schemars(with = "HashText")]
     pub request_tx: Hash,
-    /// The standing AGENT_CLAIM.
+    /// The hash of the current AGENT_CLAIM.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub claim_tx: Option<Hash>,
-    /// The AGENT_FINISH or AGENT_CANCEL.
+    /// The hash of the AGENT_FINISH or AGENT_CANCEL.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub finish_tx: Option<Hash>,
 }
 
-/// The transactions that a run's texts are in, with their hashes.
+/// The transactions that contain the texts of a run, with their hashes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunTexts<'a> {
     pub(crate) request: (Hash, &'a AgentRequest),
     pub(crate) claim: Option<(Hash, &'a AgentClaim)>,
-    /// The body is none for an AGENT_CANCEL.
+    /// The body is `None` for an AGENT_CANCEL.
     pub(crate) finish: Option<(Hash, Option<&'a AgentFinish>)>,
 }
 
@@ -241,26 +243,26 @@ impl RunView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepView {
-    /// The step's index.
+    /// The index of the step.
     pub step_index: u64,
-    /// Tokens that the model wrote.
+    /// The number of tokens that the model generated.
     pub output_tokens: u64,
-    /// SHA-256 of the output's text.
+    /// The SHA-256 of the output text.
     #[schemars(with = "HashText")]
     pub output_hash: Hash,
-    /// A blob with the model's reasoning.
+    /// The id of a blob with the model's reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_blob_id: Option<String>,
-    /// The tools that were called.
+    /// The tool calls of the step.
     pub tool_calls: Vec<ToolCallView>,
-    /// A blob with the output.
+    /// The id of a blob with the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_blob_id: Option<String>,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The block.
+    /// The index of the block that contains the AGENT_STEP.
     pub block_index: u64,
-    /// The AGENT_STEP.
+    /// The hash of the AGENT_STEP.
     #[schemars(with = "HashText")]
     pub tx: Hash,
 }
@@ -284,21 +286,21 @@ impl StepView {
     }
 }
 
-/// One call of a tool.
+/// One tool call within a step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallView {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// SHA-256 of the arguments.
+    /// The SHA-256 of the arguments.
     #[schemars(with = "HashText")]
     pub args_hash: Hash,
-    /// SHA-256 of the result.
+    /// The SHA-256 of the result text.
     #[schemars(with = "HashText")]
     pub result_hash: Hash,
-    /// How long it took, in milliseconds.
+    /// How long the call took, in milliseconds.
     pub duration_ms: u64,
-    /// Whether it succeeded.
+    /// Whether the call succeeded.
     pub ok: bool,
 }
 
@@ -315,26 +317,26 @@ impl From<&ToolCall> for ToolCallView {
     }
 }
 
-/// What AGENT_FINISH must state.
+/// The amounts that an AGENT_FINISH must state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SettlementView {
-    /// The sum of the recorded steps' tokens.
+    /// The total number of output tokens in the recorded steps.
     pub total_tokens_out: u64,
-    /// Recorded steps.
+    /// The number of recorded steps.
     pub step_count: u64,
     /// How the escrow is divided.
     #[serde(flatten)]
     pub fees: FeeSplit,
 }
 
-/// A computed conversation id.
+/// The id of a conversation, computed by `ombra_computeConversationId`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationId {
-    /// The id.
+    /// The id of the conversation.
     #[schemars(with = "HashText")]
     pub conversation_id: Hash,
-    /// The time that it was computed with.
+    /// The time from which the node computed the id, in milliseconds since 1970.
     pub now: u64,
 }

@@ -1,4 +1,4 @@
-//! The texts of the protocol with their JSON schemas.
+//! The text forms of the protocol, with their JSON schemas.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use types::{Address, Amount, Hash, PublicKey, Signature};
 #[serde(transparent)]
 pub struct HashText(pub Hash);
 
-/// An address in either written form; printed as 40 hex characters.
+/// An address in either written form. The node prints 40 hex characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AddressText(pub Address);
@@ -38,7 +38,7 @@ pub struct SignatureText(pub Signature);
 #[serde(transparent)]
 pub struct ExecutorText(pub ExecutorId);
 
-/// A proof of the verifiable random function that randomness comes from.
+/// A proof of the verifiable random function that produces a block's randomness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(transparent)]
 pub struct VrfProofText(pub Proof);
@@ -76,7 +76,7 @@ impl JsonSchema for AmountText {
         json_schema!({
             "type": "string",
             "pattern": "^(0|[1-9][0-9]{0,19})$",
-            "description": "micro-OMBRA, at most 18446744073709551615"
+            "description": "An amount in micro-OMBRA, at most 18446744073709551615."
         })
     }
 }

@@ -1,33 +1,32 @@
-//! Transactions: what became of them, and what they would do.
+//! Transactions: their status, and what they would do.
 
 use std::collections::BTreeMap;
 
-use jsonrpsee::types::ErrorObjectOwned;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use types::{Amount, Hash, Rejection};
 
 use super::{AmountText, HashText, RunState, TxObject, tx_object};
 use crate::error::{ErrorData, RpcError};
 use crate::ports::{DroppedTx, Effects, IncludedTx, PoolTx, SubmitError};
 
-/// A transaction that was taken.
+/// The answer to an accepted transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct SendAnswer {
-    /// Its name.
+    /// The hash of the transaction.
     #[schemars(with = "HashText")]
     pub hash: Hash,
 }
 
-/// An error inside a result, shaped like the error of a call.
+/// An error within a result, in the form of a JSON-RPC error.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ErrorView {
-    /// The JSON-RPC number.
+    /// The JSON-RPC error number.
     pub code: i32,
-    /// For people.
+    /// The message, for people.
     pub message: String,
-    /// For programs.
+    /// The details, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ErrorData>")]
     pub data: Option<Box<RawValue>>,
@@ -35,24 +34,23 @@ pub struct ErrorView {
 
 impl From<RpcError> for ErrorView {
     fn from(error: RpcError) -> Self {
-        let error = ErrorObjectOwned::from(error);
         Self {
-            code: error.code(),
-            message: error.message().to_owned(),
-            data: error.data().map(RawValue::to_owned),
+            code: error.number(),
+            message: error.to_string(),
+            data: error.data().and_then(|data| to_raw_value(&data).ok()),
         }
     }
 }
 
-/// One answer of `ombra_sendTransactions`.
+/// One entry of the result of `ombra_sendTransactions`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SendItem {
-    /// It was taken.
+    /// The pool accepted the transaction.
     Sent(SendAnswer),
-    /// It was not.
+    /// The pool rejected the transaction.
     Refused {
-        /// Why.
+        /// Why the pool rejected the transaction.
         error: ErrorView,
     },
 }
@@ -66,24 +64,25 @@ impl From<Result<Hash, SubmitError>> for SendItem {
     }
 }
 
-/// Where a transaction is in its life.
+/// The status of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TxStatus {
-    /// In the pool.
+    /// The transaction is in the pool.
     Pending,
-    /// In a block, for ever.
+    /// The transaction is in a block, which is final.
     Included,
-    /// Given up by the pool.
+    /// The pool dropped the transaction.
     Dropped,
 }
 
-/// Why a transaction of the pool waits.
+/// Why a transaction waits in the pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct WaitView {
-    /// The code with which the next block would refuse it, or one of its sender before it.
+    /// The code with which the next block would reject the transaction, or an earlier transaction
+    /// of its sender.
     pub code: &'static str,
-    /// For people.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -96,11 +95,11 @@ impl From<&Rejection> for WaitView {
 /// Why and when a transaction was dropped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct DropView {
-    /// The code of the refusal.
+    /// The code of the rejection.
     pub code: &'static str,
-    /// For people.
+    /// The message, for people.
     pub message: String,
-    /// When.
+    /// When the pool dropped the transaction, in milliseconds since 1970.
     pub at: u64,
 }
 
@@ -111,39 +110,41 @@ impl From<&DroppedTx> for DropView {
     }
 }
 
-/// A transaction and what became of it.
+/// A transaction and its status.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TxView {
-    /// Its name.
+    /// The hash of the transaction.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// Where it is in its life.
+    /// The status of the transaction.
     pub status: TxStatus,
-    /// The signed object.
+    /// The signed transaction object.
     #[schemars(with = "TxObject")]
     pub tx: Box<RawValue>,
-    /// Included: the block's index.
+    /// The index of the block. Only if the status is `included`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_index: Option<u64>,
-    /// Included: the block.
+    /// The hash of the block. Only if the status is `included`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub block_hash: Option<Hash>,
-    /// Included: the place in the block.
+    /// The position of the transaction in its block, starting at 0. Only if the status is
+    /// `included`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// Included: block time.
+    /// The time of the block, in milliseconds since 1970. Only if the status is `included`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
-    /// Included from v7 on: what it burned for its place.
+    /// The inclusion fee that the transaction burned. Only in blocks from v7 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub inclusion_fee: Option<Amount>,
-    /// Pending from v7 on, while the base fee is too high for it: why it waits.
+    /// Why the transaction waits. Only from v7 on, and only while the base fee is too high for a
+    /// `pending` transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitView>,
-    /// Dropped: why and when.
+    /// Why and when the pool dropped the transaction. Only if the status is `dropped`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DropView>,
 }
@@ -192,15 +193,15 @@ impl From<&PoolTx> for TxView {
     }
 }
 
-/// What a transaction would do.
+/// What a transaction would do now.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Simulation {
-    /// Whether it would be accepted.
+    /// Whether the pool would accept the transaction.
     pub valid: bool,
-    /// Why not.
+    /// Why the pool would reject the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorView>,
-    /// What it would change.
+    /// What the transaction would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectsView>,
 }
@@ -208,23 +209,23 @@ pub struct Simulation {
 /// What a transaction would change.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EffectsView {
-    /// Balances by address.
+    /// The balances that would change, by address.
     pub balances: BTreeMap<String, BalanceChange>,
-    /// The run that it is about, as it would be.
+    /// The record of the run after the transaction, if the transaction is about a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunState>,
-    /// What it burns.
+    /// The amount that the transaction would burn.
     #[schemars(with = "AmountText")]
     pub burned: Amount,
 }
 
-/// A balance that would change.
+/// A balance before and after a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct BalanceChange {
-    /// Now, with everything pending.
+    /// The balance now, counting all pending transactions.
     #[schemars(with = "AmountText")]
     pub before: Amount,
-    /// Then.
+    /// The balance after the transaction.
     #[schemars(with = "AmountText")]
     pub after: Amount,
 }

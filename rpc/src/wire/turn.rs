@@ -8,20 +8,20 @@ use types::{Address, Hash, Run};
 use super::{AddressText, HashText};
 use crate::ports::IncludedTx;
 
-/// Who the sender of a turn is for the run that the turn names.
+/// The relation of a turn's sender to the run that the turn names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Relation {
-    /// Who asked for the run.
+    /// The sender requested the run.
     Submitter,
-    /// Who claimed it.
+    /// The sender claimed the run.
     Miner,
-    /// Somebody else.
+    /// The sender did neither.
     Other,
 }
 
 impl Relation {
-    /// What `sender` is for `run`.
+    /// The relation of `sender` to `run`.
     #[must_use]
     pub fn of(sender: Address, run: &Run) -> Self {
         if sender == run.submitter {
@@ -34,59 +34,59 @@ impl Relation {
     }
 }
 
-/// A blob shown with a turn.
+/// A blob that is shown with a turn.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachmentView {
-    /// `image`, `audio` or `file`.
+    /// The type of the attachment: `image`, `audio` or `file`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The blob.
+    /// The id of the blob.
     pub blob_id: String,
 }
 
-/// A turn.
+/// A turn of a conversation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnView {
-    /// The CHAT_TURN.
+    /// The hash of the CHAT_TURN.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// The conversation.
+    /// The id of the conversation.
     #[schemars(with = "HashText")]
     pub conversation_id: Hash,
-    /// Who sent it.
+    /// The address of the sender.
     #[schemars(with = "AddressText")]
     pub from: Address,
-    /// Who speaks, as the sender says.
+    /// The speaker's role, as the sender claims it.
     pub role: String,
-    /// What is said.
+    /// The text of the turn.
     pub content: String,
-    /// A blob with the content.
+    /// The id of a blob with the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_blob_id: Option<String>,
-    /// The turn that it answers.
+    /// The hash of the earlier turn that this turn answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub parent_turn_hash: Option<Hash>,
-    /// The run that it belongs to.
+    /// The id of the run that the turn belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub agent_run_id: Option<Hash>,
-    /// Blobs shown with it.
+    /// The blobs shown with the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<AttachmentView>>,
-    /// Who the sender is for the run.
+    /// The sender's relation to the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relation: Option<Relation>,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The block.
+    /// The index of the block that contains the turn.
     pub block_index: u64,
 }
 
 impl TurnView {
-    /// The view of an included turn; `run` is the one that it names, if any.
+    /// The view of an included turn; `run` is the run that the turn names, if it names one.
     #[must_use]
     pub fn new(included: &IncludedTx, turn: &ChatTurn, run: Option<&Run>) -> Self {
         let attachment = |Attachment { kind, blob_id }: &Attachment| AttachmentView {

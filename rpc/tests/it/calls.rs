@@ -215,7 +215,7 @@ async fn texts_that_are_not_here_are_left_out_with_a_note() {
     server.world.state().earliest = 4;
     let told = get(&server, call_id).await;
     assert!(told.get("payload").is_none(), "its block is not here: {told}");
-    assert_eq!(told["notes"], json!(["texts of transactions before block 4 are not here"]));
+    assert_eq!(told["notes"], json!(["texts of transactions before block 4 are not on this node"]));
 }
 
 #[tokio::test]

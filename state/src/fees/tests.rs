@@ -1,6 +1,7 @@
 //! The published series of base fees, and fees of single transactions.
 
-use types::Bid;
+use types::params::BASE_FEE_MAX;
+use types::{Amount, Bid, Code, Params};
 
 use super::*;
 

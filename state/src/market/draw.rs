@@ -12,8 +12,9 @@ use types::call::{
 use types::{Address, Amount, Event, Hash, Params, TxLocation};
 
 use super::election::{Candidate, Election, Lot, elect};
-use super::eligible::{Draw, Wanted, candidates};
+use super::eligible::candidates;
 use super::phases::changed;
+use super::requirements::{Draw, Wanted};
 use super::roster::Roster;
 use super::{assignments, callable, calls};
 use crate::draft::Draft;

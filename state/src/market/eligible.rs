@@ -1,40 +1,13 @@
 //! Who takes part in the draw of a call's members (docs/protocol.md section 17.2).
 
-use std::collections::BTreeSet;
-
-use types::agent::ExecutorId;
-use types::{Address, Amount, Params, Prices};
+use types::Params;
 
 use super::election::Candidate;
 use super::roster::Roster;
 use crate::error::StorageError;
 use crate::view::Read;
 
-/// Which members are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Draw {
-    /// Those of round 0. Whoever is left out for its capacity or for what its bond has free, and for
-    /// nothing else, keeps its weight; its seat stays empty.
-    First,
-    /// Those of the round after an appeal: capacity does not matter, and no seat stays empty.
-    Appeal,
-}
-
-/// What a call asks of its members.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// What they must have, those of nested agents too. The order does not matter, nor does one that is
-    /// named twice.
-    pub executors: &'a [ExecutorId],
-    /// What the call pays.
-    pub prices: &'a Prices,
-    /// What is locked of the bond of each.
-    pub lock: Amount,
-    /// Who may not be a member: requester, appellant, members of an earlier round.
-    pub excluded: &'a BTreeSet<Address>,
-    /// Which members are drawn.
-    pub draw: Draw,
-}
+pub use super::requirements::{Draw, Wanted};
 
 /// Who takes part in the draw, in the order of addresses. Of each executor the offers that count are read,
 /// and of each miner that is left its bond and its assignments: `offersPerExecutorMax` times twice the

@@ -75,9 +75,13 @@ struct Offering {
 /// So many miners are looked at for a price. The largest committee wants 69 that can be drawn; more than 27
 /// full ones that are cheaper than those make the price a guess from those who were looked at.
 const CHEAPEST: usize = 96;
+/// For miners to spare a call pays at most this many times what it must pay for enough of them. Without the
+/// bound, one expensive offer would set the price of every call.
+const SPARE_TIMES: u64 = 4;
 
 /// The lowest prices at which enough miners can be drawn, and some to spare; if there are too few of them
-/// among the 96 cheapest, those at which the most can. Reads what an election reads.
+/// among the 96 cheapest, those at which the most can. For those to spare it suggests no more than four times
+/// the lowest price at which enough can be drawn. Reads what an election reads.
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
@@ -97,9 +101,17 @@ pub fn estimate(
     let asking = Asking { params, agent, wish, offering: &offering };
     let mut best: Option<Estimate> = None;
     let mut prices = Prices::default();
+    let mut enough_at: Option<u64> = None;
     for it in offering.iter().take(CHEAPEST) {
         prices = highest(&prices, &it.prices);
         let Some(found) = asking.at(&prices) else { break };
+        let budget = found.budget.get();
+        if enough_at.is_some_and(|least| budget > least.saturating_mul(SPARE_TIMES)) {
+            break;
+        }
+        if found.eligible >= found.needed {
+            enough_at = enough_at.or(Some(budget));
+        }
         if best.is_none_or(|best| found.eligible > best.eligible) {
             best = Some(found);
         }

@@ -11,8 +11,8 @@ use types::{Address, Amount, Offer, Params};
 
 use super::assignments;
 use super::election::Candidate;
-use super::eligible::{Draw, Wanted};
 use super::offers::{self, Ranked};
+use super::requirements::{Draw, Wanted};
 use crate::error::StorageError;
 use crate::tables::Bonds;
 use crate::view::{self, Read};

@@ -5,16 +5,16 @@
 //! row the value of before is kept, and it is right as long as nobody has written the row since:
 //! whoever has builds on the transaction, and must be taken back first.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
+use types::{Account, Address, Amount, CheckedTx, Hash};
 
-use super::{PendingState, Writers};
-use crate::bonds;
-use crate::draft::{Draft, RowId, Written};
+use super::admitted::{Undo, is_last_of, take_debit};
+use super::state::PendingState;
+use crate::draft::RowId;
 use crate::error::StorageError;
-use crate::table::{Key, Table, decode_value, encode_value};
-use crate::tables::{Accounts, Bonds};
+use crate::table::{Key, Table};
+use crate::tables::Accounts;
 
 /// What came of taking a transaction back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,109 +29,6 @@ pub enum Retracted {
     /// Nothing has changed: it is not known what the draft would be without it, so the draft would have
     /// to be begun anew.
     Unknown,
-}
-
-/// What takes a transaction's effects away again.
-#[derive(Default)]
-pub(super) struct Undo {
-    /// What it took from its sender, whatever that got by it.
-    debit: u128,
-    /// By how much it changed which balance.
-    balances: Vec<(Address, i128)>,
-    /// What the draft had for a row that another admitted transaction had written before.
-    before: Vec<(RowId, Option<Vec<u8>>)>,
-}
-
-impl Undo {
-    /// What the writes that `draft` has noted changed. `writers` are those of before.
-    /// `left` is what its sender had after paying.
-    pub(super) fn of(
-        sender: Address,
-        left: Amount,
-        draft: &Draft,
-        writers: &HashMap<RowId, Writers>,
-    ) -> Result<Self, StorageError> {
-        let (mut undo, written) = (Self::default(), draft.written());
-        for (position, Written { row, before }) in written.iter().enumerate() {
-            let earlier = written.get(..position).unwrap_or_default();
-            if earlier.iter().any(|write| write.row == *row) {
-                continue;
-            }
-            if row.0 == Accounts::ID {
-                let (address, before) = undo.note_account(&row.1, before.as_ref(), draft)?;
-                if address == sender {
-                    undo.debit = u128::from(before.get().saturating_sub(left.get()));
-                }
-            } else if let Some(before) = before
-                && writers.contains_key(row)
-            {
-                undo.before.push((row.clone(), before.clone()));
-            }
-        }
-        Ok(undo)
-    }
-
-    fn note_account(
-        &mut self,
-        key: &[u8],
-        before: Option<&Option<Vec<u8>>>,
-        draft: &Draft,
-    ) -> Result<(Address, Amount), StorageError> {
-        let before = match before {
-            Some(before) => before.as_deref().map(decode_value::<Accounts>).transpose()?,
-            None => draft.below::<Accounts>(key)?,
-        };
-        let address = <Address as Key>::from_bytes(key)
-            .ok_or(StorageError::Inconsistent { what: "the key of an account" })?;
-        let after = draft.get::<Accounts>(&address)?;
-        let balance = |account: Option<Account>| account.unwrap_or_default().balance;
-        let (before, after) = (balance(before), balance(after));
-        let change = i128::from(after.get()).saturating_sub(i128::from(before.get()));
-        self.balances.push((address, change));
-        Ok((address, before))
-    }
-
-    pub(super) const fn debit(&self) -> u128 {
-        self.debit
-    }
-
-    /// A block has changed the bond that is the row.
-    pub(super) fn follow_bond(
-        &mut self,
-        row: &RowId,
-        change: BondChange,
-    ) -> Result<(), StorageError> {
-        for (_, before) in self.before.iter_mut().filter(|(other, _)| other == row) {
-            let bond = before.as_deref().map(decode_value::<Bonds>).transpose()?;
-            let bond = bonds::after(&bond.unwrap_or_default(), change)?;
-            *before = Some(encode_value::<Bonds>(&bond));
-        }
-        Ok(())
-    }
-}
-
-/// The transaction takes nothing from its sender any more.
-pub(super) fn take_debit(debits: &mut HashMap<Address, u128>, sender: Address, undo: &Undo) {
-    if let Some(sum) = debits.get_mut(&sender) {
-        *sum = sum.saturating_sub(undo.debit);
-        if *sum == 0 {
-            debits.remove(&sender);
-        }
-    }
-}
-
-/// Whether nobody else has written the row; the transaction is one of its writers no more.
-pub(super) fn is_last_of(writers: &mut HashMap<RowId, Writers>, row: &RowId, tx: Hash) -> bool {
-    let Some(those) = writers.get_mut(row) else { return false };
-    those.count = those.count.saturating_sub(1);
-    if let Some(place) = those.order.iter().position(|hash| *hash == tx) {
-        those.order.remove(place);
-    }
-    let is_last = those.count == 0;
-    if is_last {
-        writers.remove(row);
-    }
-    is_last
 }
 
 impl PendingState {
@@ -196,8 +93,7 @@ impl PendingState {
 
     fn take_away(&mut self, tx: &CheckedTx, accounts: Vec<(Address, Account)>) {
         let Some(admitted) = self.admitted.remove(&tx.hash()) else { return };
-        let draft =
-            std::sync::Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
+        let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         self.changes = self.changes.wrapping_add(1);
         take_debit(&mut self.debits, tx.from(), &admitted.undo);
         for (address, account) in accounts {

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use types::CheckedTx;
 
-use super::{Base, NOBODY, PendingState};
-use crate::chain::{Chain, Context};
+use super::state::{Base, NOBODY, PendingState, without_nobody};
+use crate::chain::Chain;
+use crate::context::Context;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
@@ -56,7 +57,7 @@ impl SharedPending {
             let ctx = Context { rules, height, timestamp, proposer: NOBODY, position: 0 };
             let answer = simulate(tx, &base, &ctx);
             if !moment.is_over.load(Ordering::Relaxed) {
-                return answer.map(super::without_nobody);
+                return answer.map(without_nobody);
             }
         }
         self.lock().simulate(tx, height, timestamp)

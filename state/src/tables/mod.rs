@@ -54,6 +54,7 @@
 //! `call_queue` of what it waits for. An executor is a byte for its form and 32 bytes.
 
 mod market;
+mod rules;
 
 use serde::{Deserialize, Serialize};
 use types::codec::DecodeError;
@@ -63,7 +64,6 @@ use types::{
     ValidatorSets,
 };
 
-use crate::forks::FixedFork;
 use crate::pieces::Pieces;
 use crate::table::{Table, TableId, decode_shorter};
 
@@ -71,6 +71,10 @@ pub use market::{
     AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, CallCandidates, CallMembers,
     CallQueue, Calls, CallsByAgent, CallsByMember, CallsByRequester, CallsByStatus, OfferCounts,
     Offers, OffersByExecutor, SettledMembers,
+};
+pub use rules::{
+    FeeRow, Fees, FixedFork, FixedForks, ForkRows, NextValue, ParamRow, ParamRows, RuleVote,
+    RuleVotes,
 };
 
 /// Balance and nonce by address.
@@ -355,87 +359,6 @@ impl Table for BlobRemains {
     type Value = Pieces;
 }
 
-/// Forks whose heights are fixed, by name, from v7 on. No row is deleted.
-#[derive(Debug)]
-pub struct ForkRows;
-impl Table for ForkRows {
-    const ID: TableId = TableId::authenticated(22, "forks", b'f');
-    type Key = String;
-    type Value = FixedFork;
-}
-
-/// A parameter that votes can change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ParamRow {
-    /// The value that holds.
-    pub value: u64,
-    /// The value that was voted for, until it holds.
-    pub next: Option<NextValue>,
-}
-
-/// A value that a parameter will have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct NextValue {
-    /// The value.
-    pub value: u64,
-    /// The first block with it.
-    pub height: u64,
-}
-
-impl ParamRow {
-    /// The value in a block.
-    #[must_use]
-    pub fn at(&self, height: u64) -> u64 {
-        self.next.filter(|next| next.height <= height).map_or(self.value, |next| next.value)
-    }
-}
-
-/// Parameters that votes can change, by name, from v7 on.
-#[derive(Debug)]
-pub struct ParamRows;
-impl Table for ParamRows {
-    const ID: TableId = TableId::authenticated(23, "params", b'p');
-    type Key = String;
-    type Value = ParamRow;
-}
-
-/// What a place in the next block costs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FeeRow {
-    /// The base fee, in micro-OMBRA per KiB.
-    pub base_fee: u64,
-}
-
-/// The base fee, from v7 on: one row.
-#[derive(Debug)]
-pub struct Fees;
-impl Table for Fees {
-    const ID: TableId = TableId::authenticated(24, "fees", b'e');
-    type Key = ();
-    type Value = FeeRow;
-}
-
-/// A validator's vote for a fork or for a value of a parameter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RuleVote {
-    /// The value that a parameter shall have; 0 for a fork.
-    pub value: u64,
-    /// The first block in which the fork's rules, or the value, shall hold.
-    pub height: u64,
-    /// The block with the vote.
-    pub at: u64,
-}
-
-/// Votes that count for forks and parameters, by voter and subject ([`crate::rule_votes`]), from v7 on.
-/// The row with the empty subject says in which block the validator voted last.
-#[derive(Debug)]
-pub struct RuleVotes;
-impl Table for RuleVotes {
-    const ID: TableId = TableId::authenticated(25, "rule_votes", b'o');
-    type Key = (Address, String);
-    type Value = RuleVote;
-}
-
 /// What accounts have at stake as miners.
 #[derive(Debug)]
 pub struct Bonds;
@@ -548,5 +471,4 @@ pub const READ_BY_CHECKS: [TableId; 18] = [
 
 /// The tables from which the rules of the next block follow ([`crate::rules::Rules::at`]), beside those
 /// of genesis.
-pub const READ_FOR_RULES: [TableId; 4] =
-    [ForkRows::ID, ParamRows::ID, Fees::ID, crate::forks::FixedForks::ID];
+pub const READ_FOR_RULES: [TableId; 4] = [ForkRows::ID, ParamRows::ID, Fees::ID, FixedForks::ID];

@@ -10,7 +10,7 @@ use types::tx::AgentCall;
 use types::{AgentVersion, Amount, Code, Event, Hash, Params, Prices, Rejection, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;

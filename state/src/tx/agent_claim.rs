@@ -8,7 +8,7 @@ use types::tx::AgentClaim;
 use types::{Address, Amount, Code, Event, Rejection, Run, RunProtection, RunStatus, Transaction};
 
 use super::Kind;
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::tables::RunsByMiner;

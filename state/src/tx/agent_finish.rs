@@ -10,7 +10,7 @@ use types::{
 };
 
 use super::{Kind, blobs};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::settlement::{Totals, settlement};

@@ -7,7 +7,7 @@ use types::tx::AgentRefuse;
 use types::{Amount, Code, Event, Rejection, Run, Settlement, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;

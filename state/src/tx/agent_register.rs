@@ -5,7 +5,9 @@
 
 use std::cmp::Ordering;
 
-use types::agent::{Document, Fault, NESTING_MAX, PROGRAM_BYTES_MAX, Pending, Question, Version};
+use types::agent::{
+    Document, MetadataFault, NESTING_MAX, PROGRAM_BYTES_MAX, Pending, Question, Version,
+};
 use types::ids::compute_agent_id;
 use types::tx::AgentRegister;
 use types::{
@@ -13,7 +15,8 @@ use types::{
 };
 
 use super::{Cost, Kind};
-use crate::chain::{Context, FirstAgent};
+use crate::chain::FirstAgent;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
@@ -232,7 +235,7 @@ fn answer(
     let Pending { path, rule, question } = pending;
     let refuse = |found: String| {
         let (path, expected) = (path.clone(), question.to_string());
-        Err(Rejection::from(Fault { path, rule: *rule, expected, found }).into())
+        Err(Rejection::from(MetadataFault { path, rule: *rule, expected, found }).into())
     };
     match question {
         Question::Newer(version) => match agent {

@@ -12,7 +12,7 @@ use types::{
 };
 
 use super::{Cost, Kind, blobs};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::market::callable::callable;

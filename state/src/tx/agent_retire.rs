@@ -6,7 +6,7 @@ use types::tx::AgentRetire;
 use types::{Agent, Code, Event, Rejection, Transaction};
 
 use super::Kind;
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::tables::Agents;

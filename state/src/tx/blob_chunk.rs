@@ -8,7 +8,7 @@ use types::tx::BlobChunk;
 use types::{Amount, Blob, Code, Event, Hash, Rejection, Transaction};
 
 use super::{Cost, Kind, blobs};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;

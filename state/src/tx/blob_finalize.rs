@@ -7,7 +7,7 @@ use types::tx::BlobFinalize;
 use types::{Blob, Code, Event, Rejection, Transaction};
 
 use super::{Kind, blobs};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::runs;

@@ -6,7 +6,7 @@ use types::tx::BlobInit;
 use types::{Address, Amount, Blob, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;

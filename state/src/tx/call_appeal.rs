@@ -8,7 +8,7 @@ use types::tx::CallAppeal;
 use types::{Address, Amount, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;

@@ -7,7 +7,7 @@ use types::tx::CallCommit;
 use types::{Address, Code, Event, Hash, Rejection, Transaction};
 
 use super::{Inclusion, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::market::{calls, offers};

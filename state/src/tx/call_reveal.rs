@@ -9,7 +9,7 @@ use types::tx::CallReveal;
 use types::{Address, Code, Event, Rejection, Transaction};
 
 use super::{Inclusion, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::market::calls;

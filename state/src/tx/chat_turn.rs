@@ -7,7 +7,7 @@ use types::tx::ChatTurn;
 use types::{Code, Event, Hash, Rejection, Transaction};
 
 use super::{Cost, Kind, blobs};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;

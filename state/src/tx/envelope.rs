@@ -5,7 +5,7 @@ use types::check::{check_before_v8, check_v7, check_v8, fork_not_active};
 use types::{Account, Address, Amount, Bid, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Inclusion, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::fees::inclusion_fee;

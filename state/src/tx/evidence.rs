@@ -7,7 +7,7 @@ use types::tx::Evidence;
 use types::{Code, Event, KeyStanding, PublicKey, Rejection, Transaction, ValidatorSets};
 
 use super::{Inclusion, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;

@@ -8,7 +8,7 @@ use types::{Code, Event, Rejection, Transaction};
 
 use super::votes::{self, Vote};
 use super::{Inclusion, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rule_votes::{self, Subject};

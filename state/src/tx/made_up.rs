@@ -15,7 +15,8 @@ use types::{
 };
 
 use super::{Cost, Kind, envelope};
-use crate::chain::{Chain, Context};
+use crate::chain::Chain;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;

@@ -5,7 +5,7 @@ use types::tx::MinerBond;
 use types::{Address, Amount, Event, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::market::offers;

@@ -8,7 +8,7 @@ use types::tx::MinerOffer;
 use types::{Address, Code, Event, Offer, Rejection, Transaction};
 
 use super::Kind;
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::market::offers;

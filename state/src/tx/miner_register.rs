@@ -4,7 +4,7 @@ use types::tx::MinerRegister;
 use types::{Address, Amount, Event, Hash, Miner, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;

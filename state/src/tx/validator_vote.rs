@@ -14,7 +14,7 @@ use types::tx::ValidatorVote;
 use types::{Address, Code, Event, OpenVote, PublicKey, Rejection, SetMember, Transaction};
 
 use super::{Inclusion, Kind, votes};
-use crate::chain::Context;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rules::V7;

@@ -7,7 +7,7 @@ use state::view::{self, Range};
 use types::{Account, Address, Supply, TxLocation};
 
 use super::StoredTx;
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::tables::AccountHistory;
 
 /// Accounts that are in memory at the same time while all are visited.

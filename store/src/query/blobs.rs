@@ -4,7 +4,7 @@ use state::error::StorageError;
 use state::tables::{BlobChunks, Blobs};
 use types::Blob;
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 
 impl Snapshot<'_> {
     /// A blob's record.

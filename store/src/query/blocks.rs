@@ -5,10 +5,13 @@ use state::table::Table;
 use state::view::{self, Range};
 use types::{Address, Block, BlockEvents, BlockFees, Hash, Header, SealedBlock};
 
+use crate::bodies;
+use crate::meta::{TIP_CELL, Tip};
+use crate::row::typed;
+use crate::snapshot::Snapshot;
 use crate::tables::{
     BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, ValidatorFigures, ValidatorStats,
 };
-use crate::{Snapshot, TIP_CELL, Tip, bodies, read_cell, snapshot};
 
 /// A header with its hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +28,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// [`StorageError::Empty`] if the chain has no genesis yet.
     pub fn tip(&self) -> Result<Tip, StorageError> {
-        read_cell(&self.source, TIP_CELL)?.ok_or(StorageError::Empty)
+        self.source.cell(TIP_CELL)?.ok_or(StorageError::Empty)
     }
 
     /// The header of a height. Height 0 has none: genesis is not a block. A database that began with
@@ -62,8 +65,8 @@ impl Snapshot<'_> {
             return Ok(headers);
         }
         self.source.walk_back(Headers::ID, &[], &to, |key, value| {
-            let header = snapshot::typed::<Headers>(key, value)
-                .and_then(|(height, row)| read_header(height, &row));
+            let header =
+                typed::<Headers>(key, value).and_then(|(height, row)| read_header(height, &row));
             match header {
                 Ok(header) => headers.push(header),
                 Err(error) => fault = Some(error),

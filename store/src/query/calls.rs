@@ -8,7 +8,7 @@ use types::call::{Call, CallMember, CallStatus};
 use types::{Address, Hash, TxLocation};
 
 use super::walk::{self, Bounds, List, Walked};
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// How many calls and rows of indexes one page of a list looks at, at most, but for one round over its
 /// lists.

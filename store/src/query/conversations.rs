@@ -6,7 +6,7 @@ use state::tables::{ConversationTurns, Turns};
 use state::view::{self, Range};
 use types::{CheckedTx, Hash, TxLocation};
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// A turn of a conversation.
 #[derive(Clone, PartialEq, Eq, Debug)]

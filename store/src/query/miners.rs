@@ -6,7 +6,7 @@ use state::tables::{Figures, MinerIds, Miners, Unbondings};
 use state::view::{self, Range};
 use types::{Address, Amount, Hash, Miner, MinerFigures};
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// An entry of the directory with what the miner has done.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use state::error::StorageError;
 use state::table::{Key, Table};
 use types::Hash;
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::tree::{self, Proof};
 
 /// A row at a height, provable to somebody who trusts a header.

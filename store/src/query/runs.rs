@@ -9,8 +9,8 @@ use state::view::{self, Range};
 use types::{Address, Amount, CheckedTx, Hash, Run, RunStatus, Step, TxLocation};
 
 use super::walk::{self, Bounds, List, Walked};
-use crate::Snapshot;
 use crate::open_rows::is_kept;
+use crate::snapshot::Snapshot;
 
 /// How many runs and rows of indexes one page of a list looks at, at most, but for one round over its
 /// lists. What is asked for seldom gives a short page with a mark: a stranger's question must not take

@@ -4,7 +4,7 @@ use state::error::StorageError;
 use state::view;
 use types::{CheckedTx, Hash, TxLocation};
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::tables::{TxIndex, TxKey};
 
 /// A transaction of the chain.

@@ -8,8 +8,9 @@ use state::validators::{self, CastVote};
 use state::view::{self, Range};
 use types::{Address, PublicKey, SetMember};
 
+use crate::row::typed;
+use crate::snapshot::Snapshot;
 use crate::tables::{EquivocationRows, Equivocations};
-use crate::{Snapshot, snapshot};
 
 /// How many keys one page of the punished ones looks at.
 pub const KEY_ROWS_MAX: usize = 200;
@@ -43,7 +44,7 @@ impl Snapshot<'_> {
         let end = height.saturating_add(1).to_be_bytes();
         let mut found = None;
         self.source.walk_back(ValidatorHistory::ID, &[], &end, |key, value| {
-            found = Some(snapshot::typed::<ValidatorHistory>(key, value));
+            found = Some(typed::<ValidatorHistory>(key, value));
             false
         })?;
         Ok(found.transpose()?.map(|(since, members)| StoredSet { since, members }))

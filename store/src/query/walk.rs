@@ -4,9 +4,11 @@ use state::error::StorageError;
 use state::table::{Key, Table};
 use types::{Hash, TxLocation};
 
+use crate::meta::{TIP_CELL, Tip};
 use crate::open_rows::{Below, ByStatus, OpenRows};
 use crate::rocks::Back;
-use crate::{Snapshot, TIP_CELL, Tip, read_cell, snapshot};
+use crate::row::typed;
+use crate::snapshot::Snapshot;
 
 /// What a page has, and what it looks at, at most.
 #[derive(Clone, Copy)]
@@ -82,9 +84,8 @@ impl Snapshot<'_> {
             None => [prefix, &[0xff; 13]].concat(),
         };
         let rows = self.source.back(T::ID, prefix, &to)?;
-        let read = |key: &[u8], value: &[u8]| {
-            snapshot::typed::<T>(key, value).map(|(key, id)| (key.place(), id))
-        };
+        let read =
+            |key: &[u8], value: &[u8]| typed::<T>(key, value).map(|(key, id)| (key.place(), id));
         let walk = StoredWalk { rows, prefix: prefix.to_vec(), read };
         let head = walk.head()?;
         Ok(List { rows: Rows::Stored(walk), head })
@@ -97,7 +98,7 @@ impl Snapshot<'_> {
         status: u8,
         before: Option<TxLocation>,
     ) -> Result<List<'a>, StorageError> {
-        let tip: Option<Tip> = read_cell(&self.source, TIP_CELL)?;
+        let tip: Option<Tip> = self.source.cell(TIP_CELL)?;
         let height = tip.map_or(0, |tip| tip.height);
         let walk = OpenWalk { snapshot: self, rows, stored: stored_below::<T>, status, height };
         let end = TxLocation { height: u64::MAX, position: u32::MAX };
@@ -113,7 +114,7 @@ fn stored_below<T: ByStatus>(
 ) -> Result<Option<Head>, StorageError> {
     let (from, to) = ([place.0], place.to_bytes());
     let rows = snapshot.source.back(T::ID, &from, &to)?;
-    let row = rows.item()?.map(|(key, id)| snapshot::typed::<T>(key, id));
+    let row = rows.item()?.map(|(key, id)| typed::<T>(key, id));
     Ok(row.transpose()?.map(|(key, id)| (key.place(), id)))
 }
 

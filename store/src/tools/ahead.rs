@@ -19,7 +19,7 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use super::ToolError;
+use super::error::ToolError;
 use super::execution::{EncodedBlock, PrecheckedBlock, Replay};
 
 /// Blocks are checked together until they have this many bytes: enough transactions for large

@@ -15,8 +15,11 @@ use sha2::{Digest, Sha256};
 use state::error::StorageError;
 use types::Hash;
 
-use super::{EncodedBlock, Progress, Replay, ToolError, ahead};
-use crate::{Store, Tip};
+use super::error::ToolError;
+use super::execution::{EncodedBlock, Replay};
+use super::{Progress, ahead};
+use crate::database::Store;
+use crate::meta::Tip;
 
 const MAGIC: &[u8; 8] = b"OMBRABLK";
 const VERSION: u32 = 1;

@@ -1,14 +1,16 @@
 //! Snapshots of a database, and databases made from them.
 
 use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use state::error::StorageError;
 use types::Hash;
 
-use super::ToolError;
-use crate::{Options, Store, Tip};
+use super::error::ToolError;
+use crate::database::Store;
+use crate::folder::{beside, sync_folder};
+use crate::meta::Tip;
+use crate::options::Options;
 
 /// Makes a copy of the database in the folder `to`, which must not exist. Most of its files are
 /// hard links, so it is quick and small as long as both are on one disk.
@@ -66,19 +68,4 @@ pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Resul
     fs::rename(&partial, to).map_err(file(to))?;
     sync_folder(to.parent()).map_err(file(to))?;
     Ok(tip)
-}
-
-/// Writes the names in a folder to the disk.
-pub(crate) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
-    // The parent of a single relative name is empty: the folder that the process is in.
-    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
-}
-
-/// `path` with a suffix to its last part: a folder beside it, on the same disk.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".");
-    name.push(suffix);
-    path.with_file_name(name)
 }

@@ -5,51 +5,24 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use state::block::{BlockError, Executed, execute_block};
+use state::block::{Executed, execute_block};
 use state::chain::Chain;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::{rules, validators};
 use types::check::{StaticRules, verify_blocks};
 use types::transaction::SizeLimits;
-use types::{
-    Address, Block, CheckedTx, Hash, Header, Rejection, SetMember, Transaction, UncheckedBlock,
-};
+use types::{Block, CheckedTx, Hash, Header, Rejection, Transaction, UncheckedBlock};
 
-use super::ToolError;
-use crate::{CommitBlock, Durability, GenesisState, Store, Tip};
+use super::error::{ReplayError, ToolError};
+use crate::certificates::{Certificates, V7Height};
+use crate::commit::{CommitBlock, GenesisState};
+use crate::database::Store;
+use crate::meta::Tip;
+use crate::rocks::Durability;
 
 /// What was decided once is taken whatever its size.
 const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
-
-/// What is known of the height of fork v7 where a certificate is checked. It decides what the validators
-/// have signed (docs/consensus.md section 2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum V7Height {
-    /// It begins with this block; with none if no height is fixed.
-    Known(Option<u64>),
-    /// Neither genesis nor the state says whether votes have fixed a height. The signatures of each
-    /// certificate may be of either version.
-    Unknown,
-}
-
-/// Who decides whether a block was final. Asked from several threads.
-pub trait Certificates: Sync {
-    /// Verifies the certificate of a block, and answers the validators that were to propose in the
-    /// rounds of its height that decided nothing. `set` is the set of that height as the state
-    /// before the block has it; none on a chain that keeps the validators of its genesis for ever.
-    ///
-    /// # Errors
-    /// What is wrong with it, for people.
-    fn verify(
-        &self,
-        v7: V7Height,
-        set: Option<&[SetMember]>,
-        height: u64,
-        hash: &Hash,
-        certificate: &[u8],
-    ) -> Result<Vec<Address>, String>;
-}
 
 /// A chain that can be executed from its beginning.
 pub struct Replay<'a> {
@@ -107,31 +80,6 @@ impl std::fmt::Debug for Replay<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Replay({}, genesis {})", self.chain.chain_id, self.genesis_hash)
     }
-}
-
-/// Why a block was not executed again.
-#[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
-    /// A transaction breaks a rule that needs no state.
-    #[error("transaction {position}: {rejection}")]
-    Transaction {
-        /// Its place in the block.
-        position: usize,
-        /// Why.
-        rejection: Box<Rejection>,
-    },
-    /// The block breaks a rule.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// The certificate does not prove that the block was decided.
-    #[error("certificate: {reason}")]
-    Certificate {
-        /// Why, for people.
-        reason: String,
-    },
-    /// Our fault.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
 }
 
 impl Replay<'_> {

@@ -1,7 +1,10 @@
 //! Blocks that others sent, executed over the tip of a database that is in use.
 
-use super::{Replay, Supply, ToolError, ahead};
-use crate::{Store, Tip};
+use super::ahead::{self, Supply};
+use super::error::ToolError;
+use super::execution::Replay;
+use crate::database::Store;
+use crate::meta::Tip;
 
 /// Commits are synced together until they have so much work: what a crash of the machine costs then
 /// takes about a second to get again.

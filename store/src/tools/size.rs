@@ -1,7 +1,9 @@
 //! How large the tables are, and making them smaller.
 
-use super::{Progress, ToolError};
-use crate::{Store, tables};
+use super::Progress;
+use super::error::ToolError;
+use crate::database::Store;
+use crate::tables;
 
 /// The size of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

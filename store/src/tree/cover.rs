@@ -7,7 +7,8 @@
 
 use types::Hash;
 
-use super::subtree::{Subtree, nibbles_above};
+use super::hash::nibbles_above;
+use super::subtree::Subtree;
 
 /// The bits of a key hash.
 pub const BITS_MAX: usize = 256;

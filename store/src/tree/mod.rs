@@ -20,7 +20,9 @@
 //! row. A leaf's row holds the value itself, so that a proof for an earlier height carries the
 //! value of that height.
 
+pub(crate) mod build;
 pub mod cover;
+mod hash;
 mod hasher;
 mod node;
 mod proof;
@@ -29,23 +31,8 @@ pub mod subtree;
 pub(crate) mod tests;
 mod update;
 
+pub(crate) use hash::nibbles_above;
+pub use hash::{EMPTY_ROOT, key_hash};
 pub(crate) use proof::prove;
 pub use proof::{Proof, ProofError, ProofLeaf};
 pub(crate) use update::{NodeSource, TreeUpdate, update};
-
-use state::table::TableId;
-use types::Hash;
-
-/// The root of a tree without leaves.
-pub const EMPTY_ROOT: Hash = Hash::new(*b"SPARSE_MERKLE_PLACEHOLDER_HASH__");
-
-/// Where a row stands in the tree; `None` if its table is not authenticated.
-#[must_use]
-pub fn key_hash(table: TableId, key: &[u8]) -> Option<Hash> {
-    let tag = table.tag?;
-    let hash = Hash::digest_parts(&[&[tag], key]);
-    // To find a hundred thousand keys under one prefix of 16 bits takes 6.5 thousand million hashes.
-    #[cfg(test)]
-    let hash = tests::prefixed(key, hash);
-    Some(hash)
-}

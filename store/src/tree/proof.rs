@@ -5,9 +5,8 @@ use state::error::StorageError;
 use state::table::TableId;
 use types::{Hash, codec};
 
-use super::subtree::bit;
+use super::hash::{self, EMPTY_ROOT, bit, inner, key_hash};
 use super::update::{NodeSource, Reader, Tree};
-use super::{EMPTY_ROOT, key_hash};
 
 /// The leaf at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -61,10 +60,10 @@ pub enum ProofError {
         expected: Hash,
     },
     /// A value was claimed and the path ends without its leaf.
-    #[error("the proof is one of absence and a value was given")]
+    #[error("the proof is a proof of absence, but a value was given")]
     Absent,
     /// Absence was claimed and the path ends in the row's leaf.
-    #[error("the proof is one of presence and no value was given")]
+    #[error("the proof is a proof of presence, but no value was given")]
     Present,
     /// The other leaf is not on the row's path.
     #[error("the leaf shares {shared} bits with the key, the path has {levels}")]
@@ -137,14 +136,9 @@ impl Proof {
 }
 
 impl ProofLeaf {
-    pub(super) fn hash(&self) -> Hash {
-        let parts = [self.key_hash.as_bytes().as_slice(), self.value_hash.as_bytes().as_slice()];
-        Hash::digest_parts(&[b"JMT::LeafNode", parts[0], parts[1]])
+    fn hash(&self) -> Hash {
+        hash::leaf(&self.key_hash, &self.value_hash)
     }
-}
-
-fn inner(left: &Hash, right: &Hash) -> Hash {
-    Hash::digest_parts(&[b"JMT::IntrnalNode", left.as_bytes(), right.as_bytes()])
 }
 
 /// A row's value, if it exists, and the proof of either.

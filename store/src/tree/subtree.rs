@@ -1,5 +1,5 @@
-//! Parts of the tree: the root of a subtree from its leaves, the root of a tree from its subtrees,
-//! and the stored nodes of a tree whose leaves are all known, without `jmt` and without a database.
+//! Parts of the tree: the root of a subtree from its leaves, and the root of a tree from its subtrees,
+//! without `jmt` and without a database.
 //!
 //! A subtree is named by its hash and its number of leaves. The number is part of the name because a
 //! subtree with one leaf *is* that leaf, whatever its depth: two subtrees are joined as an inner
@@ -7,8 +7,9 @@
 
 use types::Hash;
 
-use super::node;
-use super::{EMPTY_ROOT, ProofLeaf};
+use super::hash::{self, EMPTY_ROOT, inner};
+
+pub use super::hash::{bit, nibble};
 
 /// A part of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,14 +29,6 @@ pub struct Leaf<'a> {
     pub value: &'a [u8],
 }
 
-/// The children of a node that covers four binary levels.
-const WIDTH: usize = 16;
-/// The nibbles of a key hash.
-const NIBBLES: usize = 64;
-
-/// Takes the stored nodes, key and bytes.
-pub(crate) type Emit<'a> = &'a mut dyn FnMut(Vec<u8>, Vec<u8>);
-
 impl Subtree {
     /// The subtree without leaves.
     pub const EMPTY: Self = Self { hash: EMPTY_ROOT, leaves: 0 };
@@ -47,11 +40,7 @@ impl Subtree {
         match (left.leaves, right.leaves) {
             (0, 0 | 1) => right,
             (1, 0) => left,
-            _ => {
-                let parts = [left.hash, right.hash];
-                let [left, right] = parts.each_ref().map(Hash::as_bytes);
-                Self { hash: Hash::digest_parts(&[b"JMT::IntrnalNode", left, right]), leaves }
-            }
+            _ => Self { hash: inner(&left.hash, &right.hash), leaves },
         }
     }
 
@@ -71,87 +60,10 @@ impl Subtree {
         parts.first().copied().unwrap_or(Self::EMPTY)
     }
 
-    fn of_leaf(leaf: &Leaf<'_>) -> Self {
-        let hash = ProofLeaf { key_hash: leaf.key_hash, value_hash: Hash::digest(leaf.value) };
-        Self { hash: hash.hash(), leaves: 1 }
+    /// That of a single leaf.
+    pub(super) fn of_leaf(leaf: &Leaf<'_>) -> Self {
+        Self { hash: hash::leaf(&leaf.key_hash, &Hash::digest(leaf.value)), leaves: 1 }
     }
-}
-
-/// Nibble `depth` of a hash, the most significant one first.
-#[must_use]
-pub fn nibble(hash: &Hash, depth: usize) -> u8 {
-    let byte = hash.as_bytes().get(depth / 2).copied().unwrap_or(0);
-    if depth.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
-}
-
-/// Bit `at` of a hash, the most significant one first.
-#[must_use]
-pub fn bit(hash: &Hash, at: usize) -> bool {
-    let byte = hash.as_bytes().get(at / 8).copied().unwrap_or(0);
-    (byte >> 7_usize.saturating_sub(at % 8)) & 1 == 1
-}
-
-/// The subtree of leaves whose key hashes have the same first `depth` nibbles and ascend. `emit` gets
-/// the stored nodes of version `version`, key and bytes; the place of a single leaf depends on its
-/// neighbours, so its path is cut to `single` nibbles.
-pub(crate) fn build(
-    version: u64,
-    (depth, single): (usize, usize),
-    leaves: &[Leaf<'_>],
-    emit: Emit<'_>,
-) -> Subtree {
-    let leaf = match leaves {
-        [] => return Subtree::EMPTY,
-        [leaf] => leaf,
-        [first, ..] => {
-            let mut rest = leaves;
-            let mut children = [Subtree::EMPTY; WIDTH];
-            let below = depth.saturating_add(1);
-            for (child, wanted) in children.iter_mut().zip(0_u8..) {
-                let end = rest.partition_point(|leaf| nibble(&leaf.key_hash, depth) <= wanted);
-                let (here, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-                *child = build(version, (below, below), here, emit);
-                rest = after;
-            }
-            emit(
-                node::path_key(version, &first.key_hash, depth),
-                node::encode_children(version, &children),
-            );
-            return Subtree::join_all(children.to_vec());
-        }
-    };
-    let bytes = node::encode_leaf(leaf.key_hash.as_bytes(), leaf.value);
-    emit(node::path_key(version, &leaf.key_hash, single), bytes);
-    Subtree::of_leaf(leaf)
-}
-
-/// The subtree of leaves whose key hashes have the same first `bits` bits and ascend, and the stored
-/// nodes of version `version` as [`build`] has them. Stored nodes stand at whole nibbles, so what is
-/// cut between two of them comes apart: the answer has the 1, 2, 4 or 8 subtrees at the next nibble
-/// from which the nodes above are made.
-pub(crate) fn build_cut(
-    version: u64,
-    (bits, single): (usize, usize),
-    leaves: &[Leaf<'_>],
-    emit: Emit<'_>,
-) -> Vec<Subtree> {
-    let depth = nibbles_above(bits);
-    let missing = depth.saturating_mul(4).saturating_sub(bits);
-    let mut parts = vec![Subtree::EMPTY; 1_usize << missing.min(3)];
-    let Some(above) = depth.checked_sub(1).filter(|_| missing > 0) else {
-        return vec![build(version, (depth, single), leaves, emit)];
-    };
-    let single = if leaves.len() == 1 { single } else { depth };
-    let mask = 0x0f_u8.checked_shr(4_u32.saturating_sub(u32::try_from(missing).unwrap_or(4)));
-    let place = |leaf: &Leaf<'_>| nibble(&leaf.key_hash, above) & mask.unwrap_or(0);
-    let mut rest = leaves;
-    for (part, wanted) in parts.iter_mut().zip(0_u8..) {
-        let end = rest.partition_point(|leaf| place(leaf) <= wanted);
-        let (here, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-        *part = build(version, (depth, single), here, &mut *emit);
-        rest = after;
-    }
-    parts
 }
 
 /// The subtree of leaves whose key hashes have the same first `bits` bits and ascend.
@@ -168,49 +80,3 @@ pub fn of_leaves(bits: usize, leaves: &[Leaf<'_>]) -> Subtree {
         }
     }
 }
-
-/// The nodes above subtrees at whole nibbles, which come in the order of their keys and are all there
-/// are. Answers the whole tree.
-pub(crate) fn build_top(
-    version: u64,
-    parts: impl IntoIterator<Item = (usize, Subtree)>,
-    emit: Emit<'_>,
-) -> Subtree {
-    let mut parts = parts.into_iter().peekable();
-    top(version, (0, [0; 32]), &mut parts, emit)
-}
-
-/// The subtree at the first `depth` nibbles of `path`.
-fn top(
-    version: u64,
-    (depth, path): (usize, [u8; 32]),
-    parts: &mut std::iter::Peekable<impl Iterator<Item = (usize, Subtree)>>,
-    emit: Emit<'_>,
-) -> Subtree {
-    let is_below = |(part, _): &(usize, Subtree)| *part > depth;
-    if depth >= NIBBLES || !parts.peek().is_some_and(is_below) {
-        return parts.next().map_or(Subtree::EMPTY, |(_, subtree)| subtree);
-    }
-    let mut children = [Subtree::EMPTY; WIDTH];
-    for (child, nibble) in children.iter_mut().zip(0_u8..) {
-        let mut path = path;
-        if let Some(byte) = path.get_mut(depth / 2) {
-            *byte |= if depth.is_multiple_of(2) { nibble << 4 } else { nibble };
-        }
-        *child = top(version, (depth.saturating_add(1), path), parts, &mut *emit);
-    }
-    let subtree = Subtree::join_all(children.to_vec());
-    if subtree.leaves > 1 {
-        let key = node::path_key(version, &Hash::new(path), depth);
-        emit(key, node::encode_children(version, &children));
-    }
-    subtree
-}
-
-/// How many nibbles hold so many bits.
-pub(crate) const fn nibbles_above(bits: usize) -> usize {
-    bits.div_ceil(4)
-}
-
-#[cfg(test)]
-mod tests;

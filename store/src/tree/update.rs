@@ -10,8 +10,8 @@ use state::draft::Changes;
 use state::error::StorageError;
 use types::Hash;
 
+use super::hash::key_hash;
 use super::hasher::TreeHasher;
-use super::key_hash;
 use super::node::{self, Stored};
 
 pub(super) type Tree<'a> = JellyfishMerkleTree<'a, Reader<'a>, TreeHasher>;

@@ -9,14 +9,14 @@ use state::chain::Chain;
 use state::table::Table;
 use state::tables::{self, Steps};
 use state::{BlockBuilder, Changes, Executed};
-use store::offers::{Intake, Offer, Shelf, import};
+use store::snapshots::{Intake, Offer, SnapshotStore, import};
 use store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError, V7Height};
 use store::{CommitBlock, Options, Store, Tip};
 use types::{Address, CheckedTx, Hash, SetMember, codec};
 
 use crate::fixture::{TIME, TestChain, genesis_changes, genesis_hash, whole_run};
 use crate::forks::{VALIDATORS, WALLETS, vote, voting_rules};
-use crate::offers::busy::{fetch, fill, rows};
+use crate::snapshots::busy::{fetch, fill, rows};
 
 /// The first block of v7.
 const FORK: u64 = 12;
@@ -126,15 +126,16 @@ impl Crossing {
 
     /// A database out of the snapshot of the tip, and the chain a block further.
     fn begun(&mut self, folder: &Path) -> Store {
-        let shelf = Shelf::open(&folder.join("shelf"), 1, &self.chain.store).unwrap();
-        shelf.make(&self.chain.store, |_| (), &mut |_| true).unwrap();
+        let snapshot_store =
+            SnapshotStore::open(&folder.join("snapshot_store"), 1, &self.chain.store).unwrap();
+        snapshot_store.make(&self.chain.store, |_| (), &mut |_| true).unwrap();
         self.block();
-        shelf.settle(&self.chain.store).unwrap().expect("an offer");
-        let head = shelf.offers()[0];
-        let offer = Offer::decode(&fetch(&shelf, &head.hash, head.bytes)).unwrap();
+        snapshot_store.settle(&self.chain.store).unwrap().expect("an offer");
+        let head = snapshot_store.offers()[0];
+        let offer = Offer::decode(&fetch(&snapshot_store, &head.hash, head.bytes)).unwrap();
         let verified = offer.verify(&self.replay()).unwrap();
         let intake = Intake::open(&folder.join("intake"), &verified.offer.manifest).unwrap();
-        fill(&intake, &shelf);
+        fill(&intake, &snapshot_store);
         let to = folder.join("new");
         let place = (to.as_path(), Options::default());
         import(&intake, &verified, &self.replay(), place, &mut |_, _| true).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use state::block::BlockError;
 use state::{Chain, Changes, Executed, Forks, execute_block};
-use store::offers::{Intake, Offer, Shelf, import};
+use store::snapshots::{Intake, Offer, SnapshotStore, import};
 use store::tools::{self, Replay, ReplayError, ToolError};
 use store::{Options, Store};
 use types::{Block, Hash, SetMember};
@@ -84,16 +84,16 @@ fn a_chain_with_randomness_is_verified_and_another_value_is_found() {
 
 /// A database that began with a snapshot of this one's tip; this one has a block more then.
 pub(crate) fn imported(chain: &TestChain, replay: &Replay<'_>, dir: &Path) -> TestChain {
-    let shelf = Shelf::open(&dir.join("shelf"), 1, &chain.store).unwrap();
-    shelf.make(&chain.store, |_| (), &mut |_| true).unwrap();
+    let snapshot_store = SnapshotStore::open(&dir.join("snapshot_store"), 1, &chain.store).unwrap();
+    snapshot_store.make(&chain.store, |_| (), &mut |_| true).unwrap();
     chain.block(&[]);
-    shelf.settle(&chain.store).unwrap().expect("an offer");
-    let head = shelf.offers()[0];
-    let offer = shelf.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
+    snapshot_store.settle(&chain.store).unwrap().expect("an offer");
+    let head = snapshot_store.offers()[0];
+    let offer = snapshot_store.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
     let verified = Offer::decode(&offer).unwrap().verify(replay).unwrap();
     let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
     for want in intake.missing() {
-        let piece = shelf.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
+        let piece = snapshot_store.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
         intake.keep(&want, &piece).unwrap();
     }
     let to = dir.join("new");

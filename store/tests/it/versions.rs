@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use state::{Chain, Changes, Forks};
-use store::offers::{ImportError, Intake, Offer, OfferError, Shelf, import};
+use store::snapshots::{ImportError, Intake, Offer, OfferError, SnapshotStore, import};
 use store::tools::{
     self, Certificates, EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Height,
 };
@@ -81,27 +81,27 @@ fn refused(error: &ToolError) -> Option<u64> {
 }
 
 /// Makes an offer of the tip's state, which the next block completes.
-fn offer(chain: &TestChain, folder: &Path, next: &[u8]) -> (Shelf, Offer) {
-    let shelf = Shelf::open(folder, 1, &chain.store).unwrap();
-    shelf.make(&chain.store, |_| (), &mut |_| true).unwrap();
+fn offer(chain: &TestChain, folder: &Path, next: &[u8]) -> (SnapshotStore, Offer) {
+    let snapshot_store = SnapshotStore::open(folder, 1, &chain.store).unwrap();
+    snapshot_store.make(&chain.store, |_| (), &mut |_| true).unwrap();
     block(chain, &[], next);
-    shelf.settle(&chain.store).unwrap().expect("an offer");
-    let head = shelf.offers()[0];
-    let bytes = shelf.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
-    (shelf, Offer::decode(&bytes).unwrap())
+    snapshot_store.settle(&chain.store).unwrap().expect("an offer");
+    let head = snapshot_store.offers()[0];
+    let bytes = snapshot_store.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
+    (snapshot_store, Offer::decode(&bytes).unwrap())
 }
 
 /// The database that begins with an offer.
 #[expect(clippy::unwrap_in_result, reason = "what fails before the import is an assertion")]
 fn imported(
-    (shelf, offer): &(Shelf, Offer),
+    (snapshot_store, offer): &(SnapshotStore, Offer),
     replay: &Replay<'_>,
     dir: &Path,
 ) -> Result<Store, ImportError> {
     let verified = offer.clone().verify(replay).map_err(ImportError::Offer)?;
     let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
     for want in intake.missing() {
-        let piece = shelf.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
+        let piece = snapshot_store.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
         intake.keep(&want, &piece).unwrap();
     }
     let to = dir.join("new");
@@ -137,7 +137,7 @@ fn a_database_behind_a_snapshot_is_verified_by_the_version_of_each_height() {
         for certificate in [V1, V1, V2] {
             block(&chain, &[], certificate);
         }
-        let offer = offer(&chain, &dir.path().join("shelf"), V2);
+        let offer = offer(&chain, &dir.path().join("snapshot_store"), V2);
         let replay = replay(&changes, Some(3));
         let store = imported(&offer, &replay, dir.path()).unwrap();
         let new = TestChain { store, chain: rules(Some(3)), wallets: Vec::new() };
@@ -157,7 +157,7 @@ fn an_offer_is_of_the_versions_that_genesis_gives() {
         for _ in 0..3 {
             block(&chain, &[], V1);
         }
-        let (_, offer) = offer(&chain, &dir.path().join("shelf"), next);
+        let (_, offer) = offer(&chain, &dir.path().join("snapshot_store"), next);
         let refused = match offer.verify(&replay(&changes, Some(v7))) {
             Ok(_) => None,
             Err(OfferError::Certificate { height, .. }) => Some(height),
@@ -181,7 +181,7 @@ fn the_links_of_a_snapshot_are_of_the_version_that_its_rows_give() {
         // This header proves the changed set.
         block(&chain, &[], certificate);
         block(&chain, &[], V2);
-        let offer = offer(&chain, &dir.path().join("shelf"), V2);
+        let offer = offer(&chain, &dir.path().join("snapshot_store"), V2);
         assert_eq!(offer.1.links.len(), 1);
         // As on a chain whose validators have fixed the height by votes.
         let outcome = imported(&offer, &replay(&changes, None), dir.path());
@@ -201,7 +201,7 @@ fn who_lacks_the_votes_for_v7_is_told_that_a_block_belongs_to_it_and_nobody_else
     for _ in 0..3 {
         block(&chain, &[], V1);
     }
-    let offer = offer(&chain, &dir.path().join("shelf"), V1);
+    let offer = offer(&chain, &dir.path().join("snapshot_store"), V1);
     let replay = replay(&changes, None);
     let new = imported(&offer, &replay, dir.path()).unwrap();
     let whole = Store::open(&dir.path().join("whole"), Options::default()).unwrap();

@@ -1,24 +1,21 @@
 //! A validator forgets, again and again: its last block is taken back, and with it the engine's log. It
 //! must not sign what it has signed, and must come back by itself.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::node::wait_for;
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 /// How often it forgets.
 const ROUNDS: usize = 3;
 /// The longest that the user may wait for a block: a turn of a validator that has just stopped costs
 /// its timeouts, until the others know that it is away.
 const INCLUSION_MAX: Duration = Duration::from_secs(6);
-/// Where the user is.
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 /// Who forgets.
 const FORGETFUL: usize = 0;
 /// Whom the user asks.
@@ -26,7 +23,7 @@ const ASKED: usize = 1;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
-    let user = User::start(town.node(ASKED)?.rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(town.node(ASKED)?.rpc, keys(1)?.pop().context("a key")?);
     let started = Instant::now();
     for _ in 0..ROUNDS {
         town.goes_on(&[ASKED], 3)?;

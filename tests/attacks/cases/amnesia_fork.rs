@@ -6,11 +6,11 @@
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::actor::{Actor, transfer};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::node::wait_for;
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::harness::town::Town;
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 /// Who takes the last block back.
 const FORGETFUL: [usize; 2] = [0, 1];

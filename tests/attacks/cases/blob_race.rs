@@ -11,16 +11,14 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::net::Member;
-use tests::workload::keys;
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::net::Member;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::Keypair;
 
-use super::blobs::{
-    Attacker, Questions, USER, announce, ask, chunk, join_all, simulation, store_large,
-};
+use super::blobs::{Attacker, Questions, announce, ask, chunk, join_all, simulation, store_large};
 
 /// How often it is tried.
 const ROUNDS: u64 = 3;
@@ -49,7 +47,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut keys = keys(3)?;
     let mut key = || keys.pop().context("a key");
     let (user, owner, holder) = (key()?, key()?, key()?);
-    let user = User::start(town.node(0)?.rpc, USER, user);
+    let user = User::start(town.node(0)?.rpc, user);
     let mut questions = 0;
     for number in 0..ROUNDS {
         questions += round(town.node(0)?, number, &owner, &holder)?;

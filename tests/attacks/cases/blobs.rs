@@ -1,16 +1,16 @@
 //! What the attacks with blobs have in common: an attacker's texts, and the way they take.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::http::{self, Connection};
-use tests::net::Member;
-use tests::node::wait_for;
+use testkit::actor::Actor;
+use testkit::http::{self, Connection};
+use testkit::net::Member;
+use testkit::node::wait_for;
 use types::tx::{BlobChunk, BlobInit};
 use types::{Body, Hash, Keypair};
 
@@ -20,9 +20,6 @@ const CHUNK_BYTES: usize = 400_000;
 const BATCH: usize = 50;
 /// The most chunks of a blob by the default parameters: 16 MiB.
 pub(super) const LARGE_CHUNKS: u64 = 42;
-
-/// Where honest users are: no attacker has this address.
-pub(super) const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
 /// An attacker with an account and a connection.
 pub(super) struct Attacker {

@@ -1,22 +1,20 @@
 //! Six peers ask a node for blocks, again and again, and read no answer. Others want to know meanwhile
 //! how far the node is, and to have blocks of it.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::actor::{Actor, blob_chunk, blob_init};
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Rogue};
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::Network;
-use tests::workload::keys;
+use testkit::actor::{Actor, blob_chunk, blob_init};
+use testkit::harness::rogue::{Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::Network;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::Body;
 
 use super::peers::{STATUS, answer, first_blocks};
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 const DEAF: usize = 6;
 /// What an answer has at least, so that it does not fit into what the system keeps for a reader.
 const ANSWER_BYTES: usize = 600 * 1024;
@@ -45,7 +43,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     ensure!(blocks > ANSWER_BYTES, "an answer has {blocks} bytes");
 
     let key = keys.next().context("a key")?;
-    let user = User::start(node.rpc, USER, key);
+    let user = User::start(node.rpc, key);
     let deaf = (0..DEAF).map(|_| Rogue::start(plan()?.deaf(), &address));
     let deaf = deaf.collect::<anyhow::Result<Vec<_>>>()?;
     deaf.iter().try_for_each(Rogue::connects)?;

@@ -2,24 +2,23 @@
 //! and answer, a model's calls. None of it reaches the terminal of whoever looks, JSON included, or the
 //! log of a miner.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{finish, register, step, turn};
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::miners::{MinerHome, Requester, Wish, micro, text};
-use tests::node::{program, wait_for};
-use tests::process::ended;
-use tests::script::{Model, Question, Reply};
-use tests::terminal::shown;
-use tests::workload::keys;
+use testkit::actor::{finish, register, step, turn};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::miners::{MinerHome, Requester, Wish, micro, text};
+use testkit::node::{program, wait_for};
+use testkit::process::ended;
+use testkit::script::{Model, Question, Reply};
+use testkit::terminal::shown;
+use testkit::workload::keys;
 use types::tx::ToolCall;
 use types::{Body, Hash};
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 /// The accounts: the user, the miner that works by itself, a requester, a miner by hand.
 const MINER: usize = 1;
 const REQUESTER: usize = 2;
@@ -30,9 +29,9 @@ const HOSTILE: &str = "a\u{1b}[2Jb\u{9b}2Jc\u{7}d\u{7f}e\u{202e}f\u{2066}g\u{202
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
     let by_hand = work_by_hand(rpc)?;
-    let conversation = tests::actor::conversation().to_string();
+    let conversation = testkit::actor::conversation().to_string();
     let mut looks = Looks { rpc: format!("http://{rpc}"), clean: 0, driven: Vec::new() };
     let run = by_hand.to_string();
     let queries: [&[&str]; 6] = [

@@ -6,8 +6,8 @@
 //! round that comes to nothing costs its author as much as the members that were drawn into it.
 
 use anyhow::{Context as _, ensure};
-use tests::actor::Actor;
-use tests::market::{BUDGET, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
+use testkit::actor::Actor;
+use testkit::market::{BUDGET, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
 use types::tx::AgentCall;
 use types::{Address, Hash};
 

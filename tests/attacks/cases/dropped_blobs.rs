@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::workload::keys;
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::suite::say;
+use testkit::workload::keys;
 
-use super::blobs::{Attacker, USER, announce, chunk};
+use super::blobs::{Attacker, announce, chunk};
 
 /// How long a blob may be unfinished, in milliseconds of the chain.
 const TTL_MS: u64 = 12_000;
@@ -44,7 +44,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     }
     let sent = begun.elapsed();
     ensure!(sent < Duration::from_millis(TTL_MS), "the blobs took {sent:?} to announce");
-    let user = User::start(node, USER, user);
+    let user = User::start(node, user);
     let seen = user.work_for(Duration::from_millis(TTL_MS) + AFTER - sent)?;
     say(&format!("   {BLOBS} blobs of {CHUNKS} chunks were dropped"));
     seen.tell("blobs dropped together");

@@ -10,17 +10,17 @@ use std::sync::Barrier;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{Actor, step};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::net::Member;
-use tests::workload::keys;
+use testkit::actor::{Actor, step};
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::net::Member;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::Protection;
 use types::{Body, Keypair};
 
-use super::blobs::{LARGE_CHUNKS, USER, announce, chunk};
-use super::desk::{Asked, Desk, ombra};
+use super::blobs::{LARGE_CHUNKS, announce, chunk};
+use super::sending::{Asked, Senders, ombra};
 
 /// What a block may work: little more than one large blob takes.
 const BLOCK_WORK: u64 = 20_000;
@@ -39,7 +39,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     town.start_all()?;
     let rpc = town.node(0)?.rpc;
     let mut all = keys(ATTACKERS + 1)?;
-    let user = User::start(rpc, USER, all.pop().context("a key")?);
+    let user = User::start(rpc, all.pop().context("a key")?);
     let ready = Barrier::new(ATTACKERS);
     let (mut paid, mut first) = (0, u64::MAX);
     std::thread::scope(|scope| {
@@ -77,7 +77,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
 /// An attacker that is ready to strike.
 struct Attack {
-    desk: Desk,
+    senders: Senders,
     actor: Actor,
     before: i128,
     texts: Vec<String>,
@@ -98,32 +98,32 @@ impl Attack {
     }
 
     fn store(rpc: SocketAddr, key: Keypair, number: usize) -> anyhow::Result<Self> {
-        let (mut desk, mut actor) = (Desk::open(rpc)?, Actor::new(key));
-        let before = desk.wealth(&actor)?;
+        let (mut senders, mut actor) = (Senders::open(rpc)?, Actor::new(key));
+        let before = senders.wealth(&actor)?;
         let id = format!("dear-{number}");
         let init = actor.sign(&announce(&id, LARGE_CHUNKS)?);
-        desk.include(&[init])?;
+        senders.include(&[init])?;
         for index in 0..LARGE_CHUNKS - 1 {
             let text = actor.sign(&chunk(&id, index, LARGE_CHUNKS));
-            desk.include(&[text])?;
+            senders.include(&[text])?;
         }
         let (max_fee, protection) = (STEPS * 100, Protection::default());
         let asked = Asked { prompt: "mine", max_fee, max_steps: STEPS, protection };
-        let run = desk.request(&mut actor, &asked)?;
+        let run = senders.request(&mut actor, &asked)?;
         let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
-        desk.include(&[claim])?;
+        senders.include(&[claim])?;
         let last = actor.sign(&chunk(&id, LARGE_CHUNKS - 1, LARGE_CHUNKS));
         let steps = (0..STEPS).map(|index| actor.sign(&step(run, index, 0)));
         let texts = std::iter::once(last).chain(steps).collect();
-        Ok(Self { desk, actor, before, texts })
+        Ok(Self { senders, actor, before, texts })
     }
 
     /// Sends everything at once and waits until it is in blocks.
     fn strike(mut self) -> anyhow::Result<Struck> {
-        let chain = self.desk.call("ombra_chainInfo", &json!([]))?;
+        let chain = self.senders.call("ombra_chainInfo", &json!([]))?;
         let from = chain["height"].as_u64().context("a height")?;
-        self.desk.include(&self.texts)?;
-        Ok(Struck { paid: self.before - self.desk.wealth(&self.actor)?, from })
+        self.senders.include(&self.texts)?;
+        Ok(Struck { paid: self.before - self.senders.wealth(&self.actor)?, from })
     }
 }
 

@@ -6,7 +6,7 @@
 //! appealed: nobody sees that (docs/market.md); `doubted_answers` has what they risk where it can.
 
 use anyhow::Context as _;
-use tests::market::{REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
+use testkit::market::{REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
 use types::{Address, Hash};
 
 use super::market::{ABSENCE, Gains, OUTSIDE, Stage, UNREVEALED, Way, call_of_three, play};

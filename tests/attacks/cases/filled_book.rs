@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use libp2p::Multiaddr;
 use libp2p::core::PeerRecord;
 use libp2p::identity::Keypair;
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Question, Rogue};
-use tests::harness::town::Town;
-use tests::net::Network;
+use testkit::harness::rogue::{Plan, Question, Rogue};
+use testkit::harness::town::Town;
+use testkit::net::Network;
+use testkit::suite::say;
 
 use super::peers::within;
 

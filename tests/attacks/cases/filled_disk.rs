@@ -8,17 +8,17 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::actor::{Actor, register, transfer, turn};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::process::folder_bytes;
-use tests::workload::keys;
+use testkit::actor::{Actor, register, transfer, turn};
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::process::folder_bytes;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::build::Unsigned;
 use types::{Body, Hash, Keypair, transaction};
 
-use super::blobs::{USER, announce, chunk};
-use super::desk::{Asked, Desk, ombra, padded_step, payload_bytes, tipping};
+use super::blobs::{announce, chunk};
+use super::sending::{Asked, Senders, ombra, padded_step, payload_bytes, tipping};
 
 /// Accounts without money, each of which tries everything that was free once.
 const POOR: u64 = 100;
@@ -51,17 +51,17 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     town.start_all()?;
     let rpc = town.node(0)?.rpc;
     let mut keys = keys(RICH + 2)?;
-    let user = User::start(rpc, USER, keys.pop().context("a key")?);
-    let mut desk = Desk::open(rpc)?;
-    let tried = write_for_nothing(&mut desk)?;
+    let user = User::start(rpc, keys.pop().context("a key")?);
+    let mut senders = Senders::open(rpc)?;
+    let tried = write_for_nothing(&mut senders)?;
     say(&format!("   {POOR} accounts without money offered {tried} bytes: none was taken"));
 
     let data = town.node(0)?.home().join("data");
     let stepper = keys.pop().context("a key")?;
-    let (before, first) = (folder_bytes(&data)?, desk.base_fee()?);
+    let (before, first) = (folder_bytes(&data)?, senders.base_fee()?);
     let started = Instant::now();
     let written = write_for_money(rpc, keys)?;
-    let (took, last) = (started.elapsed(), desk.base_fee()?);
+    let (took, last) = (started.elapsed(), senders.base_fee()?);
     let disk = folder_bytes(&data)?.saturating_sub(before);
     say(&format!(
         "   {RICH} accounts with money wrote {} MB in {took:.0?} ({} MB on the disk) for {} OMBRA; a MB cost {} OMBRA at first and {} at last",
@@ -75,7 +75,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     ensure!(written.burned >= least, "{} bytes for {} micro", written.bytes, written.burned);
     ensure!(last > first, "full blocks do not raise the price");
 
-    let steps = write_as_steps(&mut desk, Actor::new(stepper))?;
+    let steps = write_as_steps(&mut senders, Actor::new(stepper))?;
     let of_mb = steps.burned * i128::from(MB) / i128::from(steps.bytes);
     say(&format!(
         "   as steps of its own runs a MB costs {} OMBRA, whatever the base fee is",
@@ -94,7 +94,7 @@ const fn price_of_mb(base_fee: u64) -> u64 {
 }
 
 /// Has accounts without money offer what was free on the first release. Answers how many bytes.
-fn write_for_nothing(desk: &mut Desk) -> anyhow::Result<usize> {
+fn write_for_nothing(senders: &mut Senders) -> anyhow::Result<usize> {
     let mut tried = 0;
     for number in 0..POOR {
         let seed = Hash::digest(format!("poor {number}").as_bytes());
@@ -107,7 +107,7 @@ fn write_for_nothing(desk: &mut Desk) -> anyhow::Result<usize> {
             poor.draft(&announce(&format!("poor-{number}"), CHUNKS)?),
         ];
         tried += texts.iter().map(String::len).sum::<usize>();
-        let answers = desk.send(&texts)?;
+        let answers = senders.send(&texts)?;
         let taken = answers.iter().find(|it| it.get("hash").is_some());
         ensure!(taken.is_none(), "an account without money has written");
     }
@@ -118,7 +118,7 @@ fn write_for_nothing(desk: &mut Desk) -> anyhow::Result<usize> {
 fn padded(actor: &Actor) -> anyhow::Result<String> {
     let key = &actor.key;
     let body = transfer(actor.address(), 0);
-    let envelope = tests::workload::envelope(actor.nonce);
+    let envelope = testkit::workload::envelope(actor.nonce);
     let plain = Unsigned::build(&body, &actor.address().to_string(), &key.public_key(), &envelope);
     let open = plain.payload().strip_suffix('}').context("an object")?;
     let payload = format!("{open},\"padding\":\"{}\"}}", "x".repeat(UNKNOWN_BYTES));
@@ -151,8 +151,8 @@ fn write_blobs(
     number: usize,
     end: Instant,
 ) -> anyhow::Result<Written> {
-    let mut desk = Desk::open(rpc)?;
-    let before = desk.wealth(&actor)?;
+    let mut senders = Senders::open(rpc)?;
+    let before = senders.wealth(&actor)?;
     let mut written = Written::default();
     for at in 0..CHUNKS_MAX {
         if Instant::now() > end {
@@ -164,10 +164,10 @@ fn write_blobs(
             texts.push(tipping(&mut actor, &announce(&id, CHUNKS)?, 0));
         }
         texts.push(tipping(&mut actor, &chunk(&id, index, CHUNKS), 0));
-        desk.include(&texts)?;
+        senders.include(&texts)?;
         written.bytes += size(&texts)?;
     }
-    written.burned = before - desk.wealth(&actor)?;
+    written.burned = before - senders.wealth(&actor)?;
     Ok(written)
 }
 
@@ -183,21 +183,21 @@ const STEP_BYTES: usize = 2_048;
 
 /// Writes a run whose miner is its submitter, with steps as large as they may be for nothing but the
 /// network fee.
-fn write_as_steps(desk: &mut Desk, mut actor: Actor) -> anyhow::Result<Written> {
-    let before = desk.wealth(&actor)?;
+fn write_as_steps(senders: &mut Senders, mut actor: Actor) -> anyhow::Result<Written> {
+    let before = senders.wealth(&actor)?;
     let (max_fee, protection) = (STEPS * 100, types::tx::Protection::default());
     let asked = Asked { prompt: "nothing", max_fee, max_steps: STEPS, protection };
-    let run = desk.request(&mut actor, &asked)?;
+    let run = senders.request(&mut actor, &asked)?;
     let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
-    desk.include(&[claim])?;
+    senders.include(&[claim])?;
     let steps: Vec<_> =
         (0..STEPS).map(|index| padded_step(&mut actor, (run, index), 0, STEP_BYTES)).collect();
     let bytes = size(&steps)?;
     for together in steps.chunks(50) {
-        desk.include(together)?;
+        senders.include(together)?;
     }
-    let end = tests::actor::finish(run, 0, [0, 0, max_fee]);
+    let end = testkit::actor::finish(run, 0, [0, 0, max_fee]);
     let end = actor.sign(&Body::AgentFinish(end));
-    desk.include(&[end])?;
-    Ok(Written { bytes, burned: before - desk.wealth(&actor)? })
+    senders.include(&[end])?;
+    Ok(Written { bytes, burned: before - senders.wealth(&actor)? })
 }

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::net::Member;
-use tests::workload::keys;
+use testkit::actor::Actor;
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::net::Member;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::Protection;
 use types::{Body, Hash, Keypair};
 
-use super::blobs::{USER, announce};
-use super::desk::{Asked, Desk, ombra};
+use super::blobs::announce;
+use super::sending::{Asked, Senders, ombra};
 
 /// How long runs and blobs may wait, in milliseconds of the chain.
 const TTL_MS: u64 = 26_000;
@@ -54,7 +54,7 @@ fn flood(mut town: Town) -> anyhow::Result<()> {
     town.start_all()?;
     let rpc = town.node(0)?.rpc;
     let mut all = keys(usize::try_from(ATTACKERS)? + 2)?;
-    let user = User::start(rpc, USER, all.pop().context("a key")?);
+    let user = User::start(rpc, all.pop().context("a key")?);
     let mut requester = Actor::new(all.pop().context("a key")?);
     let begun = Instant::now();
     let paid = leave_all(rpc, all)?;
@@ -62,13 +62,13 @@ fn flood(mut town: Town) -> anyhow::Result<()> {
     ensure!(took < ATTACK_TIME_MAX, "the attackers took {took:.0?}");
 
     // The honest run is due after all of them.
-    let mut desk = Desk::open(rpc)?;
+    let mut senders = Senders::open(rpc)?;
     let (max_fee, protection) = (MAX_FEE, Protection::default());
     let asked = Asked { prompt: "is anybody there?", max_fee, max_steps: 10, protection };
-    let run = desk.request(&mut requester, &asked)?;
-    let record = desk.call("ombra_getAgentRun", &json!([run]))?;
+    let run = senders.request(&mut requester, &asked)?;
+    let record = senders.call("ombra_getAgentRun", &json!([run]))?;
     let deadline = record["deadlineAt"].as_u64().context("a deadline")?;
-    let late = late(town.node(0)?, &mut desk, &run, deadline)?;
+    let late = late(town.node(0)?, &mut senders, &run, deadline)?;
     say(&format!(
         "   {RUNS} runs and {BLOBS} blobs due together cost {} OMBRA; the honest escrow of a run that was due after them came back {} blocks and {} ms late",
         ombra(paid),
@@ -102,8 +102,8 @@ fn leave_all(rpc: SocketAddr, keys: Vec<Keypair>) -> anyhow::Result<i128> {
 }
 
 fn leave(rpc: SocketAddr, mut actor: Actor, number: usize) -> anyhow::Result<i128> {
-    let mut desk = Desk::open(rpc)?;
-    let before = desk.wealth(&actor)?;
+    let mut senders = Senders::open(rpc)?;
+    let before = senders.wealth(&actor)?;
     let mut texts = Vec::new();
     for blob in 0..BLOBS / ATTACKERS {
         texts.push(actor.sign(&announce(&format!("left-{number}-{blob}"), 1)?));
@@ -113,9 +113,9 @@ fn leave(rpc: SocketAddr, mut actor: Actor, number: usize) -> anyhow::Result<i12
         texts.push(actor.sign(&Body::AgentRequest(request)));
     }
     for together in texts.chunks(TOGETHER) {
-        desk.include(together)?;
+        senders.include(together)?;
     }
-    Ok(before - desk.wealth(&actor)? - i128::from(ESCROW * RUNS / ATTACKERS))
+    Ok(before - senders.wealth(&actor)? - i128::from(ESCROW * RUNS / ATTACKERS))
 }
 
 /// How late a run's escrow came back.
@@ -125,10 +125,10 @@ struct Late {
 }
 
 /// Waits until a run has lapsed; answers how long after its deadline.
-fn late(node: &Member, desk: &mut Desk, run: &Hash, deadline: u64) -> anyhow::Result<Late> {
+fn late(node: &Member, senders: &mut Senders, run: &Hash, deadline: u64) -> anyhow::Result<Late> {
     let mut record = Value::Null;
-    tests::node::wait_for("the honest run to lapse", || {
-        record = desk.call("ombra_getAgentRun", &json!([run]))?;
+    testkit::node::wait_for("the honest run to lapse", || {
+        record = senders.call("ombra_getAgentRun", &json!([run]))?;
         Ok((record["status"] == "timeout").then_some(()))
     })?;
     let finished = record["finishedAt"].as_u64().context("an end")?;

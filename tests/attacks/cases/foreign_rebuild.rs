@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::transfer;
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::net::Member;
-use tests::workload::keys;
+use testkit::actor::transfer;
+use testkit::harness::town::{FAST, Town};
+use testkit::net::Member;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::{Body, Keypair};
 
 use super::blobs::Attacker;

@@ -1,7 +1,6 @@
 //! Votes for forks by whoever has an account, and by one validator of four, of every form that comes to
 //! mind. Nothing may be fixed, and what is kept of them must not grow.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -9,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::http::{self, Connection};
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::http::{self, Connection};
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::{Hash, Keypair, transaction};
 
 /// How long the attack lasts.
@@ -22,13 +21,11 @@ const TIME: Duration = Duration::from_secs(12);
 const BATCH: u64 = 3;
 /// An attacker's pause between two arrays: the votes are the matter, not a flood.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Where the user is.
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let mut all = keys(9)?;
-    let user = User::start(town.node(0)?.rpc, USER, all.pop().context("a key")?);
+    let user = User::start(town.node(0)?.rpc, all.pop().context("a key")?);
     // One validator is among them.
     all.push(town.node(3)?.validator_key()?);
     let over = Arc::<AtomicBool>::default();

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{Actor, transfer};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::INCLUSION_P99_MAX;
-use tests::http::{self, Connection};
-use tests::net::Member;
-use tests::node::wait_for;
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::harness::town::Town;
+use testkit::harness::user::INCLUSION_P99_MAX;
+use testkit::http::{self, Connection};
+use testkit::net::Member;
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::Transfer;
 use types::{Amount, Body, Hash, Keypair};
 

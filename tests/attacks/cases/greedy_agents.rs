@@ -10,17 +10,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
 use serde_json::{Value, json};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::http::Connection;
-use tests::miners::{Miner, MinerHome};
-use tests::node::{program, wait_for};
-use tests::process;
-use tests::script::{Model, Question, Reply};
-use tests::workload::keys;
-
-use super::blobs::USER;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::http::Connection;
+use testkit::miners::{Miner, MinerHome};
+use testkit::node::{program, wait_for};
+use testkit::process;
+use testkit::script::{Model, Question, Reply};
+use testkit::suite::say;
+use testkit::workload::keys;
 
 /// Blocks and phases as short as a chain may have them.
 const PARAMS: &[&str] =
@@ -57,7 +55,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::from_v8(1, ACCOUNTS, PARAMS)?;
     town.start_all()?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, USER, keys(ACCOUNTS)?.pop().context("a key")?);
+    let user = User::start(rpc, keys(ACCOUNTS)?.pop().context("a key")?);
     let folder = tempfile::tempdir()?;
     let model = Model::start(|_: &Question| Reply::said("nobody asks"))?;
     for program in [endless(), hoarding()] {

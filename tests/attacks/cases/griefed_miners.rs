@@ -5,8 +5,8 @@
 //! honest requester whose call finds no members has its escrow back.
 
 use anyhow::{Context as _, ensure};
-use tests::actor::Actor;
-use tests::market::{Cast, PER_CALL, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
+use testkit::actor::Actor;
+use testkit::market::{Cast, PER_CALL, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
 use types::tx::AgentCall;
 use types::{Address, Body, Hash};
 
@@ -112,7 +112,7 @@ fn stuffing(stage: &mut Stage) -> anyhow::Result<String> {
     let commitment = Saying::honest(round.call_id).commit(&round.by(first));
     let miner = scene.miner(first)?.clone();
     let text = miner.draft_on(&scene.market.chain_id, &commitment);
-    scene.desk.refused(&text, "NOT_MEMBER")?;
+    scene.senders.refused(&text, "NOT_MEMBER")?;
     let call = scene.asked(3);
     let again = scene.ask(call)?;
     scene.answer(&again, &unanimous(&again, &Saying::honest(again.call_id)))?;

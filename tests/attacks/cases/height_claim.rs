@@ -1,17 +1,16 @@
 //! A validator that comes back is told by strangers that the chain is a thousand million blocks long.
 //! They give no block, and leave in the end. It must be at work again at once, as without them.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::harness::boaster::Boasters;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::http::Connection;
-use tests::workload::keys;
+use testkit::harness::boaster::Boasters;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::http::Connection;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 const REST: &[usize] = &[0, 1, 2];
 /// The validator that is away for so many blocks.
@@ -26,8 +25,6 @@ const BACK_MAX: Duration = Duration::from_secs(8);
 const WATCHED: Duration = Duration::from_secs(25);
 /// How long a user works with it then.
 const TIME: Duration = Duration::from_secs(4);
-/// Where the user is: no attacker has this address.
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
@@ -46,7 +43,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     town.goes_on(&[0, 1, 2, AWAY], 10)?;
     load.stop()?;
     let key = keys(CLIENTS + 1)?.pop().context("a key")?;
-    let seen = User::start(town.node(AWAY)?.rpc, USER, key).work_for(TIME)?;
+    let seen = User::start(town.node(AWAY)?.rpc, key).work_for(TIME)?;
     seen.tell("a validator that came back is lied to");
     drop(strangers);
     seen.is_served()

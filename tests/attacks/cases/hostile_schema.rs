@@ -1,22 +1,23 @@
 //! A requester who has a model call a tool with arguments that take seconds to check against the
 //! schema of the tool's server. Runs of others must not wait for it.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::miners::{MinerHome, Requester, Wish, text};
-use tests::script::{Model, Question, Reply};
-use tests::tool_server::ToolServer;
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::miners::{MinerHome, Requester, Wish};
+use testkit::script::{Model, Question, Reply};
+use testkit::suite::say;
+use testkit::tool_server::ToolServer;
+use testkit::workload::keys;
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+use super::paid::Paid;
+
 /// The accounts: the user, the miner, who attacks (three), who pays.
 const MINER: usize = 1;
 const ATTACKER: usize = 2;
@@ -25,15 +26,13 @@ const ATTACKERS: usize = 3;
 /// Patterns of the schema, and how long the argument is: as many and as long as may be.
 const PATTERNS: usize = 32;
 const BYTES: usize = 16_000;
-/// Runs of the payer.
-const RUNS: usize = 8;
 /// The longest that one of them may take: a check takes seconds, and there is one after the other.
 const SETTLED_MAX: Duration = Duration::from_secs(3);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
     let tools = ToolServer::with_schema(schema(), |_, _| "done".to_owned())?;
     let long = json!({ "s": "ab".repeat(BYTES / 2) });
     let model = Model::start(move |question: &Question| {
@@ -58,24 +57,18 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
             std::thread::spawn(move || attack(ATTACKER + number, rpc, &over))
         })
         .collect();
-    let paid = pay(rpc).map_err(|fault| home.explain(&fault));
+    let paid = Paid::ask(PAYER, rpc).map_err(|fault| home.explain(&fault));
     over.store(true, Ordering::Relaxed);
     let mut attacked = 0;
     for attacker in attackers {
         attacked += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
     }
     drop(miner);
-    let mut paid = paid?;
-    paid.sort_unstable();
-    let (median, most) = (paid.get(paid.len() / 2), paid.last());
-    let (median, most) = (*median.context("a run")?, *most.context("a run")?);
-    say(&format!(
-        "   {} paid runs settled in p50/max {median:.1?}/{most:.1?} beside {attacked} with long arguments",
-        paid.len()
-    ));
+    let paid = paid?;
+    say(&format!("   {paid} beside {attacked} with long arguments"));
     let seen = user.stop()?;
     seen.tell("meanwhile");
-    ensure!(most < SETTLED_MAX, "a paying customer waited {most:.1?}");
+    paid.waited_less_than(SETTLED_MAX)?;
     seen.is_served()
 }
 
@@ -93,24 +86,10 @@ fn attack(account: usize, rpc: SocketAddr, over: &AtomicBool) -> anyhow::Result<
     while !over.load(Ordering::Relaxed) {
         let run = requester.ask(&Wish::new(format!("long {asked}"), &["own__again"]))?;
         asked += 1;
-        tests::node::wait_for("a long run to be over", || {
+        testkit::node::wait_for("a long run to be over", || {
             let settled = requester.record(&run)?["finishedAt"].is_number();
             Ok((settled || over.load(Ordering::Relaxed)).then_some(()))
         })?;
     }
     Ok(asked)
-}
-
-/// Asks plain questions, and how long that takes.
-fn pay(rpc: SocketAddr) -> anyhow::Result<Vec<Duration>> {
-    let mut requester = Requester::new(PAYER, rpc)?;
-    let mut took = Vec::new();
-    for number in 0..RUNS {
-        let began = Instant::now();
-        let run = requester.ask(&Wish::new(format!("question {number}"), &[]))?;
-        let record = requester.settled(&run)?;
-        ensure!(text(&record, "status") == "completed", "it was not answered: {record}");
-        took.push(began.elapsed());
-    }
-    Ok(took)
 }

@@ -9,17 +9,16 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::actor::{Actor, finish, step};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::node::wait_for;
-use tests::workload::keys;
+use testkit::actor::{Actor, finish, step};
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::{MinerBond, Protection};
 use types::{Amount, Body, Hash};
 
-use super::blobs::USER;
-use super::desk::{Asked, Desk};
+use super::sending::{Asked, Senders};
 
 /// How long a claim may stand without a step, in milliseconds: a real chain has 120,000.
 const CLAIM_TTL_MS: u64 = 26_000;
@@ -34,7 +33,7 @@ const GIVING_UP: i128 = 100;
 const PLACE_MAX: i128 = 1_000;
 
 struct Stage {
-    desk: Desk,
+    senders: Senders,
     requester: Actor,
     idler: Actor,
     miner: Actor,
@@ -48,10 +47,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let rpc = town.node(0)?.rpc;
     let mut keys = keys(4)?;
     let mut key = || keys.pop().context("a key");
-    let user = User::start(rpc, USER, key()?);
+    let user = User::start(rpc, key()?);
     let (requester, idler, miner) = (key()?, key()?, key()?);
     let [requester, idler, miner] = [requester, idler, miner].map(Actor::new);
-    let mut stage = Stage { desk: Desk::open(rpc)?, requester, idler, miner };
+    let mut stage = Stage { senders: Senders::open(rpc)?, requester, idler, miner };
     stage.bond()?;
     stage.name_miners()?;
 
@@ -103,7 +102,7 @@ impl Stage {
         let body = Body::MinerBond(MinerBond { amount });
         for actor in [&mut self.idler, &mut self.miner] {
             let text = actor.sign(&body);
-            self.desk.include(&[text])?;
+            self.senders.include(&[text])?;
         }
         Ok(())
     }
@@ -113,31 +112,31 @@ impl Stage {
         let miners = Some(vec![self.miner.address().into()]);
         let run = self.request("for one miner alone", &Protection { miners, ..bonded() })?;
         let claim = self.idler.draft(&Body::AgentClaim(self.idler.claim(run)));
-        self.desk.refused(&claim, "MINER_NOT_ALLOWED")
+        self.senders.refused(&claim, "MINER_NOT_ALLOWED")
     }
 
     fn request(&mut self, prompt: &str, protection: &Protection) -> anyhow::Result<Hash> {
         let protection = protection.clone();
         let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
-        self.desk.request(&mut self.requester, &asked)
+        self.senders.request(&mut self.requester, &asked)
     }
 
     fn idler_wealth(&mut self) -> anyhow::Result<i128> {
         let idler = self.idler.clone();
-        self.desk.wealth(&idler)
+        self.senders.wealth(&idler)
     }
 
     fn claim_and_idle(&mut self, sort: &str, protection: &Protection) -> anyhow::Result<Idle> {
         let (requester, idler) = (self.requester.clone(), self.idler.clone());
-        let before = (self.desk.wealth(&requester)?, self.desk.wealth(&idler)?);
+        let before = (self.senders.wealth(&requester)?, self.senders.wealth(&idler)?);
         let mut runs = Vec::new();
         for number in 0..RUNS {
             let run = self.request(&format!("{sort} question {number}"), protection)?;
             let claim = self.idler.sign(&Body::AgentClaim(self.idler.claim(run)));
-            self.desk.include(&[claim])?;
+            self.senders.include(&[claim])?;
             runs.push(run);
         }
-        let after = (self.desk.wealth(&requester)?, self.desk.wealth(&idler)?);
+        let after = (self.senders.wealth(&requester)?, self.senders.wealth(&idler)?);
         // The escrows come back.
         let escrows = i128::from(RUNS * MAX_FEE);
         Ok(Idle { runs, requester: before.0 - after.0 - escrows, idler: before.1 - after.1 })
@@ -146,12 +145,12 @@ impl Stage {
     /// Waits until a run is open for others, which its idler cannot claim a second time.
     fn is_open_again(&mut self, run: &Hash) -> anyhow::Result<()> {
         wait_for("a claimed run to be open again", || {
-            let record = self.desk.call("ombra_getAgentRun", &json!([run]))?;
+            let record = self.senders.call("ombra_getAgentRun", &json!([run]))?;
             let is_open = record["status"] == "pending" && record["reopens"] == 1;
             Ok(is_open.then_some(()))
         })?;
         let again = self.idler.draft(&Body::AgentClaim(self.idler.claim(*run)));
-        self.desk.refused(&again, "MINER_EXCLUDED")
+        self.senders.refused(&again, "MINER_EXCLUDED")
     }
 
     /// The idler claims runs and gives each of them up: they are open for others in the next block.
@@ -162,7 +161,7 @@ impl Stage {
             let mut end = finish(*run, 0, [0, MAX_FEE, 0]);
             "failed".clone_into(&mut end.status);
             let end = self.idler.sign(&Body::AgentFinish(end));
-            self.desk.include(&[end])?;
+            self.senders.include(&[end])?;
             self.is_open_again(run)?;
         }
         let (count, lost) = (i128::from(RUNS), before - self.idler_wealth()?);
@@ -186,8 +185,8 @@ impl Stage {
                 Body::AgentFinish(finish(*run, TOKENS, [TOKENS, rest, 100])),
             ]
             .map(|body| self.miner.sign(&body));
-            self.desk.include(&texts)?;
-            let record = self.desk.call("ombra_getAgentRun", &json!([run]))?;
+            self.senders.include(&texts)?;
+            let record = self.senders.call("ombra_getAgentRun", &json!([run]))?;
             ensure!(record["status"] == "completed", "the run was not done: {record}");
         }
         Ok(())

@@ -3,18 +3,17 @@
 //! The first release counted its attempts for all offers together: eight lies, each of a greater height
 //! than the honest offer, and the node began with genesis, however good the offers of others were.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Question, Rogue};
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::{Member, Network};
-use tests::node::wait_for;
-use tests::workload::keys;
+use testkit::harness::rogue::{Plan, Question, Rogue};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::{Member, Network};
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::Hash;
 
 /// How many liars there are.
@@ -23,7 +22,6 @@ const LIARS: u64 = 12;
 const INTERVAL: u64 = 20;
 /// Far above what the chain has.
 const HEIGHT: u64 = 1_000_000;
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 const VALIDATOR: usize = 0;
 const NEWCOMER: usize = 1;
 
@@ -35,7 +33,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     town.node_mut(VALIDATOR)?.start()?;
     super::is_ready(town.node(VALIDATOR)?)?;
     let rpc = town.node(VALIDATOR)?.rpc;
-    let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
     town.node(VALIDATOR)?.reaches(INTERVAL + 1)?;
     let offer = town.node(VALIDATOR)?.home().join(format!("data/snapshots/{INTERVAL}/offer"));
     wait_for("the honest snapshot", || Ok(offer.exists().then_some(())))?;

@@ -4,14 +4,12 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context as _, anyhow, ensure};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::market::{Cast, Round, Scene};
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::market::{Cast, Round, Scene};
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::{Address, Hash, Keypair};
-
-use super::blobs::USER;
 
 /// Blocks and phases as short as a chain may have them; real ones have 20 s to reveal, and two minutes to
 /// appeal.
@@ -54,7 +52,7 @@ pub(super) fn play(ways: &[Way], meanwhile: &str) -> anyhow::Result<()> {
     town.start_all()?;
     let node = town.node(0)?.rpc;
     let mut keys = keys(people + 1)?;
-    let user = User::start(node, USER, keys.pop().context("a key")?);
+    let user = User::start(node, keys.pop().context("a key")?);
     let played = std::thread::scope(|scope| {
         let mut acts = Vec::new();
         for (number, way) in (1_u8..).zip(ways) {
@@ -72,7 +70,7 @@ pub(super) fn play(ways: &[Way], meanwhile: &str) -> anyhow::Result<()> {
     seen.tell(meanwhile);
     town.goes_on(&[0], 3)?;
     seen.is_served()?;
-    town.net.members.iter_mut().try_for_each(tests::net::Member::stop)?;
+    town.net.members.iter_mut().try_for_each(testkit::net::Member::stop)?;
     let verified = town.node(0)?.db("verify")?;
     ensure!(verified.contains("verified"), "{verified}");
     Ok(())

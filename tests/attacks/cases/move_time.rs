@@ -10,13 +10,11 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::harness::clock;
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::workload::keys;
-
-use super::blobs::USER;
+use testkit::harness::clock;
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 const HONEST: &[usize] = &[0, 1, 2];
 const LIAR: usize = 3;
@@ -37,7 +35,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let mut town = Town::from_v7(4, 0, FAST)?;
         town.node_mut(LIAR)?.environment = clock::wrong_by(&library, off_s);
         town.start_all()?;
-        let user = User::start(town.node(0)?.rpc, USER, keys(1)?.pop().context("a key")?);
+        let user = User::start(town.node(0)?.rpc, keys(1)?.pop().context("a key")?);
         let off_ms = watch(&town)?;
         let seen = user.stop()?;
         seen.tell(&format!("while a proposer's clock is {direction}"));

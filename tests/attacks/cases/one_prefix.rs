@@ -5,18 +5,18 @@
 //! keys were found by trying 932,413 of them, which takes seconds; their numbers are kept beside this
 //! file, so that the attack does not take those seconds again.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::http::{self, Connection};
-use tests::net::Member;
-use tests::workload::keys;
+use testkit::actor::Actor;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::http::{self, Connection};
+use testkit::net::Member;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::MinerRegister;
 use types::{Body, Hash, Keypair};
 
@@ -36,7 +36,6 @@ const INTERVAL: u64 = 20;
 const ATTACK_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long an honest node has to make a snapshot of what the attacker did.
 const OFFER_TIME_MAX: Duration = Duration::from_secs(20);
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 const VALIDATOR: usize = 0;
 const NEWCOMER: usize = 1;
 
@@ -57,7 +56,7 @@ pub(super) fn squat(
     town.node_mut(VALIDATOR)?.start()?;
     super::is_ready(town.node(VALIDATOR)?)?;
     let rpc = town.node(VALIDATOR)?.rpc;
-    let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
     before(&town)?;
     let started = Instant::now();
     let registered = register(rpc)?;

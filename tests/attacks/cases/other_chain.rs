@@ -2,21 +2,19 @@
 //! another while the victim first uses the key; then it tells the truth, and what the victim signs for
 //! a chain without value would be paid on the one with.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Output, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::front::Front;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::node::program;
-use tests::process::ended;
-use tests::workload::keys;
+use testkit::front::Front;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::node::program;
+use testkit::process::ended;
+use testkit::suite::say;
+use testkit::workload::keys;
 use wallet::{KeyStore, Wallet};
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 /// The chain that the node names first.
 const WORTHLESS: &str = "ombra-worthless";
 const PASSWORD: &str = "secret";
@@ -35,7 +33,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         PASSWORD,
     )?;
     std::fs::write(folder.path().join("pw"), PASSWORD)?;
-    let user = User::start(node.rpc, USER, user);
+    let user = User::start(node.rpc, user);
 
     let front = Front::before(node.rpc)?;
     let genesis = "11".repeat(32);

@@ -2,17 +2,16 @@
 //! when it was worth nothing any more. All certificates of both are good. A peer that has the other
 //! history is the first to answer a node that begins.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::Network;
-use tests::process::Signal;
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::Network;
+use testkit::process::Signal;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 const VALIDATOR: usize = 0;
 const FOLLOWERS: [usize; 2] = [1, 2];
@@ -25,8 +24,6 @@ const BLOCKS: u64 = 60;
 /// How long the honest peers are out of reach.
 const ALONE: Duration = Duration::from_secs(3);
 const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
-/// Where the user is.
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::make_with(1, 4, &["minBlockIntervalMs=100", "heartbeatMs=100"])?;
@@ -40,7 +37,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         town.node(LIAR)?.block_hash(HEIGHT)? != town.node(VALIDATOR)?.block_hash(HEIGHT)?,
         "it is the same history"
     );
-    let user = User::start(town.node(VALIDATOR)?.rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(town.node(VALIDATOR)?.rpc, keys(1)?.pop().context("a key")?);
     for at in FOLLOWERS {
         town.node(at)?.signal(Signal::STOP)?;
     }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use tests::actor::{Actor, transfer};
-use tests::harness::rogue::Rogue;
+use testkit::actor::{Actor, transfer};
+use testkit::harness::rogue::Rogue;
 use types::{Keypair, Params, SizeLimits, Transaction};
 
 /// How long an answer may take.

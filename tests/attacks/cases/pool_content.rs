@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{Actor, transfer};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::http::Connection;
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::http::Connection;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::Keypair;
 
-use super::blobs::{Attacker, USER, join_all};
+use super::blobs::{Attacker, join_all};
 
 /// Accounts whose transactions wait.
 const SENDERS: usize = 30_000;
@@ -37,7 +37,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut keys = keys(SENDERS + 1)?;
     let user = keys.pop().context("a key")?;
     fill(node, keys)?;
-    let user = User::start(node, USER, user);
+    let user = User::start(node, user);
     let (asked, end) = (AtomicU64::new(0), Instant::now() + TIME);
     std::thread::scope(|scope| {
         let asked = &asked;

@@ -1,21 +1,19 @@
 //! A peer sends 4,000 well-signed transfers a second from accounts that have nothing. No pool takes
 //! them, and no rule of the bytes is broken; under a new name it comes back whenever it is cut off.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Rogue};
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::Network;
-use tests::process::cpu_seconds;
-use tests::workload::keys;
+use testkit::harness::rogue::{Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::Network;
+use testkit::process::cpu_seconds;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 use super::peers::{packs, poor_txs};
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 /// Transactions in one message, and the time between two.
 const PACK: usize = 100;
 const EVERY: Duration = Duration::from_millis(25);
@@ -31,7 +29,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let key = keys(1)?.pop().context("a key")?;
     let node = town.node(0)?;
     // The user is at another node: what it sends reaches the flooded one as gossip.
-    let user = User::start(town.node(1)?.rpc, USER, key);
+    let user = User::start(town.node(1)?.rpc, key);
     let pid = node.pid().context("a node that runs")?;
     let (cpu, started) = (cpu_seconds(pid)?, Instant::now());
     let (mut names, mut sent, mut packs) = (1, 0_u64, packs.into_iter());

@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{Actor, transfer};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::http;
-use tests::net::Member;
-use tests::node::wait_for;
-use tests::workload::{envelope, keys};
+use testkit::actor::{Actor, transfer};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::http;
+use testkit::net::Member;
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::{envelope, keys};
 use types::build::{Envelope, build_tx};
 use types::{Amount, Bid};
 
-use super::blobs::{Attacker, USER};
+use super::blobs::Attacker;
 
 /// Blocks of about forty transfers, so that a payer fills them with little.
 const PARAMS: &[&str] = &[
@@ -48,7 +48,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let node = town.node(0)?;
     let mut keys = keys(3)?;
     let mut key = || keys.pop().context("a key");
-    let user = User::start(node.rpc, USER, key()?);
+    let user = User::start(node.rpc, key()?);
     let (mut honest, mut payer) = (Actor::new(key()?), Attacker::new(key()?, node.rpc)?);
 
     // The second one is taken before the base fee rises, and its turn comes when it has.

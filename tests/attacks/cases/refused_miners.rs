@@ -4,16 +4,15 @@
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::actor::{Actor, finish, step};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
-use tests::workload::keys;
+use testkit::actor::{Actor, finish, step};
+use testkit::harness::town::{FAST, Town};
+use testkit::harness::user::User;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::{AgentRefuse, MinerBond, Protection};
 use types::{Amount, Body, Hash};
 
-use super::blobs::USER;
-use super::desk::{Asked, Desk};
+use super::sending::{Asked, Senders};
 
 /// How often each reward is refused.
 const RUNS: u64 = 5;
@@ -25,7 +24,7 @@ const CLAIM_BOND: u64 = 100_000;
 const REFUSE_STAKE: u64 = 10_000;
 
 struct Stage {
-    desk: Desk,
+    senders: Senders,
     requester: Actor,
     miner: Actor,
 }
@@ -38,17 +37,17 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let rpc = town.node(0)?.rpc;
     let mut keys = keys(3)?;
     let mut key = || keys.pop().context("a key");
-    let user = User::start(rpc, USER, key()?);
+    let user = User::start(rpc, key()?);
     let (requester, miner) = (Actor::new(key()?), Actor::new(key()?));
-    let mut stage = Stage { desk: Desk::open(rpc)?, requester, miner };
+    let mut stage = Stage { senders: Senders::open(rpc)?, requester, miner };
     let amount = Amount::new(RUNS * CLAIM_BOND * 2);
     let bond = stage.miner.sign(&Body::MinerBond(MinerBond { amount }));
-    stage.desk.include(&[bond])?;
+    stage.senders.include(&[bond])?;
 
     for reward in REWARDS {
         stage.refuse_all(reward)?;
     }
-    let figures = stage.desk.call("ombra_getBond", &json!([stage.requester.address()]))?;
+    let figures = stage.senders.call("ombra_getBond", &json!([stage.requester.address()]))?;
     let refused = RUNS * u64::try_from(REWARDS.len())?;
     ensure!(
         figures["rewardsRefused"] == refused && figures["rewardsHeld"] == refused,
@@ -65,15 +64,15 @@ impl Stage {
     /// Has work done for this reward and refuses it; says who lost what.
     fn refuse_all(&mut self, reward: u64) -> anyhow::Result<()> {
         let (requester, miner) = (self.requester.clone(), self.miner.clone());
-        let before = (self.desk.wealth(&requester)?, self.desk.wealth(&miner)?);
+        let before = (self.senders.wealth(&requester)?, self.senders.wealth(&miner)?);
         for number in 0..RUNS {
             let run = self.work(number, reward)?;
             let refuse = Body::AgentRefuse(AgentRefuse { agent_run_id: run });
             let refuse = self.requester.sign(&refuse);
-            self.desk.include(&[refuse])?;
+            self.senders.include(&[refuse])?;
         }
-        let lost = before.0 - self.desk.wealth(&requester)?;
-        let harm = before.1 - self.desk.wealth(&miner)?;
+        let lost = before.0 - self.senders.wealth(&requester)?;
+        let harm = before.1 - self.senders.wealth(&miner)?;
         let count = i128::from(RUNS);
         say(&format!(
             "   a reward of {reward} refused: the requester lost {}, the miner {} of its bond and the reward",
@@ -96,14 +95,14 @@ impl Stage {
         };
         let prompt = &format!("question {number} for {reward}");
         let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
-        let run = self.desk.request(&mut self.requester, &asked)?;
+        let run = self.senders.request(&mut self.requester, &asked)?;
         let texts = [
             Body::AgentClaim(self.miner.claim(run)),
             step(run, 0, reward),
             Body::AgentFinish(finish(run, reward, [reward, MAX_FEE - reward - 100, 100])),
         ]
         .map(|body| self.miner.sign(&body));
-        self.desk.include(&texts)?;
+        self.senders.include(&texts)?;
         Ok(run)
     }
 }

@@ -9,18 +9,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::json;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::websocket::WebSocket;
-use tests::workload::keys;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::suite::say;
+use testkit::websocket::WebSocket;
+use testkit::workload::keys;
 use types::Address;
 
 /// How long the user works under attack.
 const TIME: Duration = Duration::from_secs(15);
-/// Where the user is.
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 /// The attacker's addresses, from `127.0.0.11` on.
 const ADDRESSES: u8 = 4;
 /// WebSockets that an address has open at a time.
@@ -46,7 +44,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let node = town.node(0)?.rpc;
     let attack = Attack::start(node);
     let key = keys(5)?.pop().context("a key")?;
-    let seen = User::start(node, USER, key).work_for(TIME);
+    let seen = User::start(node, key).work_for(TIME);
     let begun = attack.stop()?;
     let seen = seen?;
     let height = town.height(&[0])?;

@@ -9,14 +9,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::{Member, Network};
-use tests::node::wait_for;
-use tests::workload::keys;
-
-use super::blobs::USER;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::{Member, Network};
+use testkit::node::wait_for;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 const VALIDATOR: usize = 0;
 const RETIRED: usize = 1;
@@ -34,7 +32,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     make_hidden_history(&mut town)?;
     let trusted = make_history(&mut town)?;
     let hash = town.node(VALIDATOR)?.block_hash(trusted)?;
-    let user = User::start(town.node(VALIDATOR)?.rpc, USER, keys(1)?.pop().context("a key")?);
+    let user = User::start(town.node(VALIDATOR)?.rpc, keys(1)?.pop().context("a key")?);
 
     let trust = [
         ("OMBRA__SYNC__TRUSTED__HEIGHT", trusted.to_string()),

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::suite::say;
+use testkit::workload::keys;
 
-use super::blobs::{Attacker, Questions, USER, ask, join_all, store_large};
+use super::blobs::{Attacker, Questions, ask, join_all, store_large};
 
 /// How long the attack lasts.
 const TIME: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let user = keys.pop().context("a key")?;
     let key = keys.pop().context("a key")?;
     let question = store_large(&mut Attacker::new(key.clone(), node)?, town.node(0)?, "large")?;
-    let user = User::start(node, USER, user);
+    let user = User::start(node, user);
     let asked = AtomicU64::new(0);
     let texts = [question];
     let questions = Questions { texts: &texts, pause: PAUSE, end: Instant::now() + TIME };

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tests::actor::{Actor, transfer};
-use tests::harness::report::say;
-use tests::harness::rogue::{Answer, Plan, Rogue};
-use tests::harness::town::Town;
-use tests::net::Network;
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::harness::rogue::{Answer, Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::net::Network;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::Hash;
 
 use super::peers::{poor_txs, within};

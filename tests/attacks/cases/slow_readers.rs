@@ -10,17 +10,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::http::{Connection, connect_from};
-use tests::workload::keys;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::http::{Connection, connect_from};
+use testkit::suite::say;
+use testkit::workload::keys;
 
 /// How long the user works under attack.
 const TIME: Duration = Duration::from_secs(15);
-/// Where the user is, who asks for other answers, and who listens.
-const USER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
 const ASKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 98);
 const LISTENER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 97);
 /// The attacker, and how many connections it has.
@@ -54,7 +52,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let slow = slow.collect::<anyhow::Result<Vec<_>>>()?;
     let asker = Watcher::start(move |over| ask(node, over));
     let key = keys(9)?.pop().context("a key")?;
-    let seen = User::start(node, USER.into(), key).work_for(TIME);
+    let seen = User::start(node, key).work_for(TIME);
     let (answered, busy) = asker.stop()?;
     let (events, gap) = listener.stop()?;
     drop(slow);

@@ -3,13 +3,13 @@
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::actor::{Actor, transfer};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::harness::town::{FAST, Town};
+use testkit::suite::say;
+use testkit::workload::keys;
 
-use super::desk::{Desk, ombra};
 use super::one_prefix::{self, REGISTRATIONS};
+use super::sending::{Senders, ombra};
 
 /// What the first registration of an account burns, in micro.
 const REGISTER_FEE: u64 = 10_000;
@@ -28,10 +28,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
 /// The crowd has nothing, so somebody must give it what its registrations cost.
 fn give(town: &Town) -> anyhow::Result<()> {
-    let mut desk = Desk::open(town.node(0)?.rpc)?;
+    let mut senders = Senders::open(town.node(0)?.rpc)?;
     let nobody = one_prefix::ground()?.pop().context("a key")?;
-    let text = Actor::new(nobody).draft(&tests::actor::register("nobody"));
-    desk.refused(&text, "INSUFFICIENT_BALANCE")?;
+    let text = Actor::new(nobody).draft(&testkit::actor::register("nobody"));
+    senders.refused(&text, "INSUFFICIENT_BALANCE")?;
     let mut givers: Vec<_> = keys(GIVERS + 1)?.into_iter().skip(1).map(Actor::new).collect();
     let crowd = one_prefix::ground()?;
     let share = crowd.len().div_ceil(GIVERS);
@@ -39,7 +39,7 @@ fn give(town: &Town) -> anyhow::Result<()> {
         for part in crowd.chunks(TOGETHER) {
             let texts: Vec<String> =
                 part.iter().map(|key| giver.sign(&transfer(key.address(), GIVEN))).collect();
-            desk.include(&texts)?;
+            senders.include(&texts)?;
         }
     }
     Ok(())

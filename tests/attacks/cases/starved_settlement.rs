@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::{Actor, finish, step};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town};
-use tests::workload::keys;
+use testkit::actor::{Actor, finish, step};
+use testkit::harness::town::{FAST, Town};
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::tx::{Protection, Transfer};
 use types::{Amount, Body, Hash, Keypair};
 
-use super::desk::{Asked, Desk, ombra, padded_step, tipping};
+use super::sending::{Asked, Senders, ombra, padded_step, tipping};
 
 /// Blocks and a pool so small that an attacker fills both.
 const SMALL: [&str; 4] =
@@ -58,27 +58,27 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
     super::is_ready(town.node(0)?)?;
     let rpc = town.node(0)?.rpc;
     let mut all = keys(PAYERS + STEPPERS + 2)?;
-    let mut desk = Desk::open(rpc)?;
+    let mut senders = Senders::open(rpc)?;
     let (mut requester, mut miner) = (Actor::new(pop(&mut all)?), Actor::new(pop(&mut all)?));
-    let work = claimed(&mut desk, &mut requester, &mut miner, 3 * RUNS)?;
+    let work = claimed(&mut senders, &mut requester, &mut miner, 3 * RUNS)?;
     let mut steppers = Vec::new();
     for _ in 0..STEPPERS {
-        steppers.push(prepared(&mut desk, pop(&mut all)?)?);
+        steppers.push(prepared(&mut senders, pop(&mut all)?)?);
     }
 
     let (full, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
-    let before = balances(&mut desk, &all)?;
+    let before = balances(&mut senders, &all)?;
     let payers: Vec<_> = all.iter().map(|key| pay(rpc, key.clone(), &full, &over)).collect();
-    tests::node::wait_for("a full pool", || {
+    testkit::node::wait_for("a full pool", || {
         ensure!(!payers.iter().any(JoinHandle::is_finished), "a payer has given up");
         Ok((full.load(Ordering::Relaxed) > 0).then_some(()))
     })?;
     let mut parts = work.chunks(RUNS);
     let mut part = || parts.next().context("runs");
     let started = Instant::now();
-    let plain = settle(&mut desk, &mut miner, part()?, 0)?;
-    let paid = before - balances(&mut desk, &all)?;
-    let base_fee = desk.base_fee().unwrap_or_default();
+    let plain = settle(&mut senders, &mut miner, part()?, 0)?;
+    let paid = before - balances(&mut senders, &all)?;
+    let base_fee = senders.base_fee().unwrap_or_default();
     plain.tell("a full pool and full blocks");
     say(&format!(
         "   the attacker paid {} OMBRA in {:.0?}, the base fee is {base_fee} now",
@@ -87,11 +87,11 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
     ));
     let runs: Vec<Hash> = steppers.iter().map(|(run, _)| *run).collect();
     let stepping: Vec<_> = steppers.into_iter().map(|(_, it)| flood(rpc, it, &over)).collect();
-    let dear = settle(&mut desk, &mut miner, part()?, DEAR)?;
+    let dear = settle(&mut senders, &mut miner, part()?, DEAR)?;
     dear.tell("a tenth full of the attacker's steps, too; the miner tips");
-    let cheap = settle(&mut desk, &mut miner, part()?, 0)?;
+    let cheap = settle(&mut senders, &mut miner, part()?, 0)?;
     cheap.tell("the same; the miner tips nothing");
-    let stepped = steps(&mut desk, &runs)?;
+    let stepped = steps(&mut senders, &runs)?;
     over.store(true, Ordering::Relaxed);
     for each in stepping.into_iter().chain(payers) {
         each.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
@@ -113,13 +113,13 @@ fn pop(keys: &mut Vec<Keypair>) -> anyhow::Result<Keypair> {
     keys.pop().context("a key")
 }
 
-fn balances(desk: &mut Desk, keys: &[Keypair]) -> anyhow::Result<i128> {
-    keys.iter().map(|key| desk.wealth(&Actor::new(key.clone()))).sum()
+fn balances(senders: &mut Senders, keys: &[Keypair]) -> anyhow::Result<i128> {
+    keys.iter().map(|key| senders.wealth(&Actor::new(key.clone()))).sum()
 }
 
 /// Runs that the miner has claimed.
 fn claimed(
-    desk: &mut Desk,
+    senders: &mut Senders,
     requester: &mut Actor,
     miner: &mut Actor,
     count: usize,
@@ -132,8 +132,8 @@ fn claimed(
         claims.push(miner.sign(&Body::AgentClaim(miner.claim(run))));
         runs.push(run);
     }
-    desk.include(&requests)?;
-    desk.include(&claims)?;
+    senders.include(&requests)?;
+    senders.include(&claims)?;
     Ok(runs)
 }
 
@@ -163,13 +163,18 @@ impl Delays {
 }
 
 /// The honest miner reports a step of each run and ends it, one after the other.
-fn settle(desk: &mut Desk, miner: &mut Actor, runs: &[Hash], tip: u64) -> anyhow::Result<Delays> {
+fn settle(
+    senders: &mut Senders,
+    miner: &mut Actor,
+    runs: &[Hash],
+    tip: u64,
+) -> anyhow::Result<Delays> {
     let mut delays = Vec::new();
     for run in runs {
         let rest = MAX_FEE - TOKENS - 100;
         let ended = Body::AgentFinish(finish(*run, TOKENS, [TOKENS, rest, 100]));
         for body in [step(*run, 0, TOKENS), ended] {
-            let delay = report(desk, miner, &body, tip)?;
+            let delay = report(senders, miner, &body, tip)?;
             delays.push(delay);
             if delay.is_none() {
                 return Ok(Delays(delays));
@@ -181,7 +186,7 @@ fn settle(desk: &mut Desk, miner: &mut Actor, runs: &[Hash], tip: u64) -> anyhow
 
 /// Reports once, and again while the pool is full.
 fn report(
-    desk: &mut Desk,
+    senders: &mut Senders,
     miner: &mut Actor,
     body: &Body,
     tip: u64,
@@ -192,7 +197,7 @@ fn report(
     };
     let (due, end) = (Instant::now(), Instant::now() + WATCHED);
     while Instant::now() < end {
-        let answer = desk.send(std::slice::from_ref(&text))?.pop().context("no answer")?;
+        let answer = senders.send(std::slice::from_ref(&text))?.pop().context("no answer")?;
         let Some(hash) = answer.get("hash").cloned() else {
             let code = answer.pointer("/error/data/code").and_then(Value::as_str);
             ensure!(code == Some("POOL_FULL"), "a miner was refused: {answer}");
@@ -201,7 +206,7 @@ fn report(
             continue;
         };
         let left = end.saturating_duration_since(Instant::now());
-        let seen = desk.seen(&hash, left)?;
+        let seen = senders.seen(&hash, left)?;
         if seen.get("blockIndex").is_some() {
             return Ok(Some(due.elapsed()));
         }
@@ -218,7 +223,7 @@ fn pay(
 ) -> JoinHandle<anyhow::Result<()>> {
     let (full, over) = (Arc::clone(full), Arc::clone(over));
     std::thread::spawn(move || {
-        let (mut desk, mut actor) = (Desk::open(rpc)?, Actor::new(key));
+        let (mut senders, mut actor) = (Senders::open(rpc)?, Actor::new(key));
         let to = actor.address();
         let body = Body::Transfer(Transfer::new(to, Amount::new(1), Amount::new(TIP)));
         let mut texts = Vec::new();
@@ -226,7 +231,7 @@ fn pay(
             while texts.len() < TOGETHER {
                 texts.push(actor.sign(&body));
             }
-            if !offer(&mut desk, &mut texts)? {
+            if !offer(&mut senders, &mut texts)? {
                 full.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -236,9 +241,9 @@ fn pay(
 
 /// Offers the first of these texts of one sender and keeps those that were not taken. Answers whether
 /// there was room for all.
-fn offer(desk: &mut Desk, texts: &mut Vec<String>) -> anyhow::Result<bool> {
+fn offer(senders: &mut Senders, texts: &mut Vec<String>) -> anyhow::Result<bool> {
     let first = texts.get(..TOGETHER.min(texts.len())).unwrap_or_default();
-    let answers = desk.send(first)?;
+    let answers = senders.send(first)?;
     let taken = answers.iter().take_while(|it| it.get("hash").is_some()).count();
     texts.drain(..taken.min(texts.len()));
     let had_room = taken == answers.len();
@@ -250,23 +255,23 @@ fn offer(desk: &mut Desk, texts: &mut Vec<String>) -> anyhow::Result<bool> {
 }
 
 /// How many steps these runs have.
-fn steps(desk: &mut Desk, runs: &[Hash]) -> anyhow::Result<u64> {
+fn steps(senders: &mut Senders, runs: &[Hash]) -> anyhow::Result<u64> {
     let mut steps = 0;
     for run in runs {
-        let record = desk.call("ombra_getAgentRun", &json!([run]))?;
+        let record = senders.call("ombra_getAgentRun", &json!([run]))?;
         steps += record["stepCount"].as_u64().context("a number of steps")?;
     }
     Ok(steps)
 }
 
 /// A run of somebody who asks for it and claims it, and all its steps, which tip.
-fn prepared(desk: &mut Desk, key: Keypair) -> anyhow::Result<(Hash, Vec<String>)> {
+fn prepared(senders: &mut Senders, key: Keypair) -> anyhow::Result<(Hash, Vec<String>)> {
     let mut actor = Actor::new(key);
     let (max_fee, protection) = (STEPS * 100, Protection::default());
     let asked = Asked { prompt: "mine", max_fee, max_steps: STEPS, protection };
-    let run = desk.request(&mut actor, &asked)?;
+    let run = senders.request(&mut actor, &asked)?;
     let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
-    desk.include(&[claim])?;
+    senders.include(&[claim])?;
     let steps = (0..STEPS).map(|index| padded_step(&mut actor, (run, index), STEP_TIP, STEP_BYTES));
     Ok((run, steps.collect()))
 }
@@ -279,9 +284,9 @@ fn flood(
 ) -> JoinHandle<anyhow::Result<()>> {
     let over = Arc::clone(over);
     std::thread::spawn(move || {
-        let mut desk = Desk::open(rpc)?;
+        let mut senders = Senders::open(rpc)?;
         while !texts.is_empty() && !over.load(Ordering::Relaxed) {
-            offer(&mut desk, &mut texts)?;
+            offer(&mut senders, &mut texts)?;
         }
         Ok(())
     })

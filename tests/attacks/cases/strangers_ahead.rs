@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::harness::boaster::Boasters;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::workload::keys;
+use testkit::harness::boaster::Boasters;
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 const STRANGERS: u64 = 5;
 /// The validator that is told, and the follower.
@@ -37,7 +37,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut users = Vec::new();
     for (at, from) in [TOLD, FOLLOWER].into_iter().zip(USERS) {
         let key = keys.pop().context("a key")?;
-        users.push(User::start(town.node(at)?.rpc, from, key));
+        users.push(User::start_from(town.node(at)?.rpc, from, key));
     }
     let follower = users.pop().context("a user")?;
     let seen = [users.pop().context("a user")?.work_for(TIME)?, follower.stop()?];
@@ -50,5 +50,5 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let log = town.node(at)?.logged()?;
         ensure!(!log.contains("the node is behind its peers"), "node {at} believed strangers");
     }
-    seen.iter().try_for_each(tests::harness::user::Seen::is_served)
+    seen.iter().try_for_each(testkit::harness::user::Seen::is_served)
 }

@@ -1,20 +1,18 @@
 //! Three addresses take all places that a node has for peers that come by themselves. Then somebody
 //! comes from elsewhere.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Rogue};
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::Network;
-use tests::workload::keys;
+use testkit::harness::rogue::{Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::Network;
+use testkit::suite::say;
+use testkit::workload::keys;
 
 use super::peers::{STATUS, answer, within};
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 const ADDRESSES: [&str; 3] = ["127.0.1.1", "127.0.2.1", "127.0.3.1"];
 const OF_ADDRESS: usize = 16;
 const PER_ADDRESS: &str = "OMBRA__P2P__GOSSIP__LIMITS__PER_ADDRESS_MAX";
@@ -30,7 +28,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let address = [node.p2p_address(Network::Gossip)];
     let come = |from: &str| Rogue::start(Plan::gossip(node, "sync")?.coming_from(from), &address);
     let key = keys(1)?.pop().context("a key")?;
-    let user = User::start(node.rpc, USER, key);
+    let user = User::start(node.rpc, key);
     let mut takers = Vec::new();
     for from in ADDRESSES {
         for _ in 0..OF_ADDRESS {

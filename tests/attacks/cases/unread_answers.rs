@@ -1,21 +1,19 @@
 //! Peers ask a node for large transactions of its pool, sixteen times each, and read no answer. The
 //! node holds what they do not read, and must not hold all of it.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use tests::actor::{Actor, blob_chunk};
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Rogue};
-use tests::harness::town::Town;
-use tests::harness::user::User;
-use tests::net::Network;
-use tests::process::rss_kb;
-use tests::workload::keys;
+use testkit::actor::{Actor, blob_chunk};
+use testkit::harness::rogue::{Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::harness::user::User;
+use testkit::net::Network;
+use testkit::process::rss_kb;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::Hash;
 
-const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 const DEAF: usize = 30;
 /// Questions of each, as many as a connection has streams.
 const QUESTIONS: usize = 16;
@@ -40,7 +38,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let hash = node.send(&large.at(nonce).draft(&body))?;
         question.extend_from_slice(Hash::parse(&hash).ok().context("a hash")?.as_bytes());
     }
-    let user = User::start(node.rpc, USER, keys.next().context("a key")?);
+    let user = User::start(node.rpc, keys.next().context("a key")?);
     let address = [node.p2p_address(Network::Gossip)];
     let deaf = (0..DEAF).map(|_| Rogue::start(Plan::gossip(node, "pool")?.deaf(), &address));
     let deaf = deaf.collect::<anyhow::Result<Vec<_>>>()?;

@@ -11,12 +11,12 @@ use anyhow::{Context as _, ensure};
 use consensus::ValidatorSet;
 use serde_json::json;
 use state::market::election::Candidate;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::market::{Cast, Head, Round, Saying, Scene};
-use tests::node::wait_for;
-use tests::process::Signal;
-use tests::workload::keys;
+use testkit::harness::town::Town;
+use testkit::market::{Cast, Head, Round, Saying, Scene};
+use testkit::node::wait_for;
+use testkit::process::Signal;
+use testkit::suite::say;
+use testkit::workload::keys;
 use types::randomness::Input;
 use types::{Address, Hash, Keypair};
 
@@ -133,9 +133,9 @@ impl Plot {
     /// Waits until the block after the next one is the evil validator's.
     fn wait_for_its_turn(&mut self) -> anyhow::Result<()> {
         let (turns, own) = (&self.turns, self.key.address());
-        let desk = &mut self.scene.desk;
+        let senders = &mut self.scene.senders;
         wait_for("the turn of the validator", || {
-            let info = desk.call("ombra_chainInfo", &json!([]))?;
+            let info = senders.call("ombra_chainInfo", &json!([]))?;
             let tip = info["height"].as_u64().context("no height")?;
             Ok((turns.proposer(tip + 2, 0).address == own).then_some(()))
         })

@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tests::actor;
+use testkit::actor;
 use types::tx::{AgentFinish, Attachment, ChatTurn};
 use types::{Body, Hash};
 
@@ -42,14 +42,14 @@ fn store(scene: &mut Scene, blobs: &[(&str, &str, Vec<u8>)]) -> anyhow::Result<(
 
 fn press(scene: &Scene, button: &str) -> anyhow::Result<()> {
     let click = "const found = [...document.querySelectorAll('main button')].find((one) => one.textContent.startsWith(arguments[0]) && one.checkVisibility()); found?.click(); return found !== undefined";
-    tests::node::wait_for(&format!("the button {button}"), || {
+    testkit::node::wait_for(&format!("the button {button}"), || {
         Ok((scene.browser.run(click, &json!([button]))? == Value::Bool(true)).then_some(()))
     })
 }
 
 fn unfold(scene: &Scene, summary: &str) -> anyhow::Result<()> {
     let open = "const found = [...document.querySelectorAll('main summary')].find((one) => one.textContent === arguments[0]); if (found) { found.parentElement.open = true; found.scrollIntoView(); } return found !== undefined";
-    tests::node::wait_for(summary, || {
+    testkit::node::wait_for(summary, || {
         Ok((scene.browser.run(open, &json!([summary]))? == Value::Bool(true)).then_some(()))
     })
 }
@@ -114,14 +114,14 @@ pub(super) fn are_shown_where_they_are_met(scene: &mut Scene) -> anyhow::Result<
     ensure!(!scene.browser.requested()?.contains(&asked), "it was asked for unseen");
     // The settlement may stand there before the places of the blobs do.
     let to_answer = "const found = [...document.querySelectorAll('.blob')].at(-1); found?.scrollIntoView(); return found !== undefined";
-    tests::node::wait_for("the place of the answer", || {
+    testkit::node::wait_for("the place of the answer", || {
         Ok((scene.browser.run(to_answer, &json!([]))? == Value::Bool(true)).then_some(()))
     })?;
     scene.browser.shows("Two cats, and no dog.")?;
     shows_whole(scene, &route, &[PRETTY.to_owned()])?;
     unfold(scene, "What it thought")?;
     scene.browser.shows("I see *two* tails, so two cats.")?;
-    unfold(scene, "What it put out")?;
+    unfold(scene, "What it wrote")?;
     scene.browser.shows("There is no blob not-stored on this chain.")?;
     let verdicts = "return [...document.querySelectorAll('.blob .fine')].filter((one) => one.checkVisibility()).length === 3";
     scene.browser.holds("three hashes that were checked", verdicts)?;
@@ -153,11 +153,11 @@ fn it_can_be_kept(scene: &Scene) -> anyhow::Result<()> {
     scene.browser.devtools("Browser.setDownloadBehavior", &json!({ "behavior": "deny" }))?;
     let link = "const one = document.querySelector('main a[download]'); return [one.textContent, one.getAttribute('href'), one.download]";
     let link = scene.browser.run(link, &json!([]))?;
-    ensure!(link == json!(["Keep as a file", "../api/blob/answer", "answer"]), "{link}");
+    ensure!(link == json!(["Save as a file", "../api/blob/answer", "answer"]), "{link}");
     scene.browser.run("window.isTheSame = true", &json!([]))?;
     scene.browser.find("main a[download]")?.click()?;
     let asked = format!("{}/api/blob/answer", scene.origin());
-    tests::node::wait_for("the file to be asked for", || {
+    testkit::node::wait_for("the file to be asked for", || {
         let asked = scene.browser.requested()?.iter().filter(|one| **one == asked).count();
         Ok((asked >= 2).then_some(()))
     })?;
@@ -179,7 +179,7 @@ fn an_unfinished_one_appears(scene: &mut Scene) -> anyhow::Result<()> {
 fn forged_bytes_are_not_shown(scene: &Scene) -> anyhow::Result<()> {
     scene.wire.forge(TRUE_BYTES, FALSE_BYTES);
     scene.load("blob/answer")?;
-    scene.browser.shows("What came does not have the hash of this blob, so it is not shown.")?;
+    scene.browser.shows("The content does not have the hash of this blob, so it is not shown.")?;
     ensure!(!scene.browser.text()?.contains("dogs"), "the forged bytes are shown");
     scene.wire.behave();
     scene.load("blob/answer")?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor;
+use testkit::actor;
 use types::tx::{ChatTurn, MinerRegister, ToolCall};
 use types::{Body, Hash};
 

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use serde_json::json;
-use tests::actor;
+use testkit::actor;
 use types::Body;
 use types::tx::ChatTurn;
 

@@ -17,7 +17,7 @@ const BAD: Said = ("dreadful", false);
 /// The call that the page has sent, by the link to it, once it is on the chain.
 fn sent_call(scene: &Scene) -> anyhow::Result<String> {
     scene.browser.shows("included")?;
-    let found = tests::node::wait_for("a link to the call", || {
+    let found = testkit::node::wait_for("a link to the call", || {
         let read =
             "return document.querySelector('.sent a[href^=\"#/call/\"]')?.getAttribute('href')";
         let link = scene.browser.run(read, &json!([]))?;
@@ -46,7 +46,7 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
     fill_the_form(scene, &agent, "3")?;
     wrong_arguments_are_named(scene)?;
     press(scene, "Estimate")?;
-    scene.browser.shows("3, needed are 3")?;
+    scene.browser.shows("3, 3 are needed")?;
     scene.picture("agent")?;
     press(scene, "Call …")?;
     sign(
@@ -123,12 +123,12 @@ fn of_accounts(scene: &Scene, call: &str) -> anyhow::Result<()> {
     let found = scene.node.call("ombra_getCall", &json!([call]))?;
     let member = found["rounds"][0]["members"][1]["address"].as_str().context("a member")?;
     scene.go(&format!("account/{member}"))?;
-    for shown in ["Offers", "model-1:eeee", "Calls at which it is a member", "0.002000 OMBRA"] {
+    for shown in ["Offers", "model-1:eeee", "Calls in which it is a member", "0.002000 OMBRA"] {
         scene.browser.shows(shown)?;
     }
     let caller = scene.people[CALLER].address();
     scene.go(&format!("account/{caller}"))?;
-    scene.browser.shows("Calls that it asked for")?;
+    scene.browser.shows("Calls that it requested")?;
     scene.go("")?;
     scene.browser.shows("Latest calls of agents")
 }
@@ -148,7 +148,7 @@ pub(super) fn an_answer_is_doubted(scene: &mut Scene) -> anyhow::Result<()> {
         market::members(scene, &call, 0)?.into_iter().map(|it| (it, BAD)).collect();
     market::commit(scene, &call, 0, &first)?;
     market::speak(scene, &call, 0, &first)?;
-    scene.browser.shows("Doubt the answer")?;
+    scene.browser.shows("Appeal the answer")?;
     scene.browser.shows("dreadful")?;
     press(scene, "Appeal …")?;
     sign(scene, &["CALL_APPEAL", &call])?;

@@ -3,10 +3,10 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::actor;
+use testkit::actor;
+use testkit::suite::say;
 
 use crate::cases::pages;
-use crate::say;
 use crate::scene::Scene;
 
 const BLOCKS: usize = 60;

@@ -2,42 +2,52 @@
 
 mod blobs;
 mod crowded;
+mod gateway;
 mod keyboard;
 mod live;
 mod market;
 pub(crate) mod measure;
 mod network;
 mod outages;
+mod overview;
 mod pages;
 mod strangers;
 mod wallet;
 
+use testkit::suite::Case;
+
 use crate::scene::Scene;
 
-/// A thing that people do with the page.
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
+/// How a case is run.
+#[derive(Debug)]
+pub(crate) struct Visit {
     /// Further arguments of `ombra dev`.
     pub(crate) chain: &'static [&'static str],
     pub(crate) run: fn(&mut Scene) -> anyhow::Result<()>,
 }
 
+/// A thing that people do with the page.
 const fn case(
     name: &'static str,
     about: &'static str,
     run: fn(&mut Scene) -> anyhow::Result<()>,
-) -> Case {
-    Case { name, about, chain: &[], run }
+) -> Case<Visit> {
+    Case::new(name, about, Visit { chain: &[], run })
 }
 
 /// The same on a chain with the agent market.
-const fn on_market(case: Case) -> Case {
-    Case { chain: &["--v8", "0"], ..case }
+const fn on_market(mut case: Case<Visit>) -> Case<Visit> {
+    case.run.chain = &["--v8", "0"];
+    case
 }
 
-pub(crate) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case<Visit>] = &[
     case("pages", "every page shows what is on the chain", pages::show_what_is_there),
+    on_market(case(
+        "overview",
+        "the overview leads with the latest runs and calls, as in the README's picture",
+        overview::shows_the_latest_runs_and_calls,
+    )),
     case("search", "anything that one has finds its page", pages::are_found_by_anything),
     case(
         "looks",
@@ -103,5 +113,10 @@ pub(crate) const CASES: &[Case] = &[
         "an answer is doubted, and a larger committee overturns it",
         market::an_answer_is_doubted,
     )),
+    case(
+        "gateway",
+        "a gateway's page shows what a key has spent, and leads to its runs",
+        gateway::page_shows_what_a_key_has_spent,
+    ),
     case("keyboard", "everything is reached without a mouse", keyboard::reaches_everything),
 ];

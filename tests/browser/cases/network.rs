@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::http::{Connection, send_together_body};
-use tests::net::{Member, Net, NetOptions, Network};
-use tests::node::wait_for;
-use tests::workload::{Workload, keys};
+use testkit::http::{Connection, send_together_body};
+use testkit::net::{Member, Net, NetOptions, Network};
+use testkit::node::wait_for;
+use testkit::workload::{Workload, keys};
 
 use crate::scene::Scene;
 use crate::wire::Wire;

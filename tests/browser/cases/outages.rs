@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use serde_json::json;
-use tests::actor;
+use testkit::actor;
 use types::Body;
 
 use crate::scene::Scene;
@@ -60,7 +60,7 @@ pub(super) fn polling_is_enough(scene: &mut Scene) -> anyhow::Result<()> {
     scene.wire.refuse_upgrades();
     scene.load("")?;
     scene.browser.shows(polled)?;
-    scene.browser.shows("The node gives this page no live connection.")?;
+    scene.browser.shows("The node does not give this page a live connection.")?;
     scene.browser.run("window.isTheSame = true", &json!([]))?;
     scene.picture("polling")?;
     let to = scene.people[1].address();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor;
+use testkit::actor;
 
 use crate::scene::Scene;
 use crate::story::{self, Story, Texts};
@@ -112,7 +112,7 @@ fn people(story: &Story) -> [(&'static str, String, Vec<&'static str>); 3] {
         (
             "account",
             format!("account/{}", story.submitter),
-            vec!["Balance", "Runs that it asked for", "TRANSFER"],
+            vec!["Balance", "Runs that it requested", "TRANSFER"],
         ),
         (
             "account-miner",
@@ -226,7 +226,7 @@ pub(super) fn are_found_by_anything(scene: &mut Scene) -> anyhow::Result<()> {
     }
     scene.browser.find("#query")?.fill("nobody is called so")?;
     scene.browser.find("#search button")?.click()?;
-    scene.browser.shows("Nothing on this chain is called so.")
+    scene.browser.shows("Nothing on this chain matches.")
 }
 
 /// Elements whose text differs from what is behind it by less than the ratio that WCAG AA wants.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor::{self, Actor};
+use testkit::actor::{self, Actor};
 use types::Hash;
 
 use crate::scene::Scene;
@@ -105,7 +105,7 @@ pub(super) fn shows_whole(scene: &Scene, route: &str, wanted: &[String]) -> anyh
         let missing = wanted.iter().filter(|text| !texts.iter().any(|one| one == text.as_str()));
         Ok(missing.cloned().collect())
     };
-    let shown = tests::node::wait_for("the texts", || Ok(missing()?.is_empty().then_some(())));
+    let shown = testkit::node::wait_for("the texts", || Ok(missing()?.is_empty().then_some(())));
     shown.with_context(|| format!("{route} lacks {:?} and has {:?}", missing(), texts()))
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::actor;
+use testkit::actor;
 
 use crate::scene::Scene;
 
@@ -11,7 +11,7 @@ const WORDS: &str = "test test test test test test test test test test test junk
 
 pub(super) fn press(scene: &Scene, button: &str) -> anyhow::Result<()> {
     let click = "const found = [...document.querySelectorAll('main button')].find((one) => one.textContent === arguments[0] && one.checkVisibility()); found?.click(); return found !== undefined";
-    tests::node::wait_for(&format!("the button {button}"), || {
+    testkit::node::wait_for(&format!("the button {button}"), || {
         Ok((scene.browser.run(click, &json!([button]))? == Value::Bool(true)).then_some(()))
     })
 }
@@ -45,7 +45,7 @@ pub(super) fn open_account(scene: &Scene, index: usize) -> anyhow::Result<()> {
 /// The address of the key that is open.
 fn own_address(scene: &Scene) -> anyhow::Result<String> {
     let read = "return document.querySelector('main .who code')?.textContent ?? ''";
-    let found = tests::node::wait_for("the address", || {
+    let found = testkit::node::wait_for("the address", || {
         let text = scene.browser.run(read, &json!([]))?;
         Ok(text.as_str().filter(|text| text.len() == 40).map(str::to_owned))
     });

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::process::Signal;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::process::Signal;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const ROUNDS: u64 = 3;

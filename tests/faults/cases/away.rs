@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::{Town, catches_up};
+use testkit::harness::load::Load;
+use testkit::harness::town::{Town, catches_up};
+use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];
 const AWAY: usize = 4;

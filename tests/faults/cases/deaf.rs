@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::net::{Member, Network};
-use tests::node::wait_for;
+use testkit::net::{Member, Network};
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const DEAF: usize = 3;

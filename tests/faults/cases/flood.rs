@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tests::actor::{Actor, transfer};
-use tests::net::Network;
-use tests::node::wait_for;
+use testkit::actor::{Actor, transfer};
+use testkit::net::Network;
+use testkit::node::wait_for;
 use types::{Keypair, Params, Signature, SizeLimits, Transaction};
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Rogue};
-use tests::harness::town::Town;
+use testkit::harness::load::Load;
+use testkit::harness::rogue::{Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// Transactions in one message.

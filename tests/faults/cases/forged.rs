@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tests::net::Network;
-use tests::node::wait_for;
+use testkit::net::Network;
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::engine_wire::{Answer, Decided, question, read_question, status};
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::rogue::{BROADCAST, Plan, Question, Rogue};
-use tests::harness::town::Town;
+use testkit::harness::engine_wire::{Answer, Decided, question, read_question, status};
+use testkit::harness::load::Load;
+use testkit::harness::rogue::{BROADCAST, Plan, Question, Rogue};
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower that is cut off.
@@ -149,7 +149,11 @@ impl Liar {
 }
 
 /// Decided blocks from a height on, as an honest node gives them.
-fn decided(honest: &tests::net::Member, key: [u8; 32], first: u64) -> anyhow::Result<Vec<Decided>> {
+fn decided(
+    honest: &testkit::net::Member,
+    key: [u8; 32],
+    first: u64,
+) -> anyhow::Result<Vec<Decided>> {
     let plan = Plan::consensus(honest, key, "sync")?.without_topics();
     let rogue = Rogue::start(plan, &[honest.p2p_address(Network::Consensus)])?;
     rogue.connects()?;

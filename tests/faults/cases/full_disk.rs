@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::node::wait_for;
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::{Town, catches_up};
+use testkit::harness::load::Load;
+use testkit::harness::town::{Town, catches_up};
+use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];
 const FULL: usize = 3;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use tests::node::wait_for;
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::liar::Liar;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
+use testkit::harness::liar::Liar;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const HONEST: &[usize] = &[0, 1, 2];
 const LIAR: usize = 3;

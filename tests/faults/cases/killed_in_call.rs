@@ -6,11 +6,11 @@ use types::tx::AgentCall;
 use types::{Address, Hash};
 
 use crate::Extent;
-use tests::harness::ledger::Ledger;
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town, catches_up};
-use tests::market::{Cast, Round, Saying, Scene, WAGE};
-use tests::workload::keys;
+use testkit::harness::ledger::Ledger;
+use testkit::harness::town::{FAST, Town, catches_up};
+use testkit::market::{Cast, Round, Saying, Scene, WAGE};
+use testkit::suite::say;
+use testkit::workload::keys;
 
 /// Enough for an appeal, though nobody makes one.
 const MINERS: usize = 10;

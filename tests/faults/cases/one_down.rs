@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use tests::net::Net;
+use testkit::net::Net;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
-use tests::process::Signal;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::process::Signal;
+use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];
 const DEAD: usize = 3;
@@ -75,7 +75,7 @@ fn proposes(net: &Net) -> anyhow::Result<()> {
     let [first, .., dead] = net.members.as_slice() else { anyhow::bail!("no nodes") };
     let since = first.height()?;
     let own = own_address(dead)?;
-    tests::node::wait_for("a block of the returned validator", || {
+    testkit::node::wait_for("a block of the returned validator", || {
         let height = first.height()?;
         let mut heights = since..=height;
         let found = heights.try_fold(false, |found, height| {
@@ -87,6 +87,6 @@ fn proposes(net: &Net) -> anyhow::Result<()> {
 }
 
 /// The address that a validator proposes with.
-fn own_address(member: &tests::net::Member) -> anyhow::Result<String> {
+fn own_address(member: &testkit::net::Member) -> anyhow::Result<String> {
     Ok(member.validator_key()?.address().to_string())
 }

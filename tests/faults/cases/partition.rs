@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tests::net::Network;
-use tests::node::wait_for;
+use testkit::net::Network;
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::rogue::{Plan, Rogue};
-use tests::harness::town::Town;
+use testkit::harness::load::Load;
+use testkit::harness::rogue::{Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// How often it sends everything that it has heard.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::{Town, catches_up};
+use testkit::harness::load::Load;
+use testkit::harness::town::{Town, catches_up};
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3, 4];
 

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use tests::net::Network;
-use tests::node::wait_for;
+use testkit::net::Network;
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::engine_wire::status;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::rogue::{BROADCAST, Plan, Rogue};
-use tests::harness::town::Town;
+use testkit::harness::engine_wire::status;
+use testkit::harness::load::Load;
+use testkit::harness::rogue::{BROADCAST, Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower, which is away in between and has to catch up past the silent peers.

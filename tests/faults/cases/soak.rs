@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3, 4];
 /// Minutes in which caches fill.
@@ -69,7 +69,7 @@ fn database(town: &Town) -> anyhow::Result<Vec<u64>> {
 
 /// Resident memory of each node in KiB, and the part of it that is not files.
 fn memory(town: &Town) -> anyhow::Result<Vec<(u64, u64)>> {
-    let read = |node: &tests::net::Member| -> anyhow::Result<(u64, u64)> {
+    let read = |node: &testkit::net::Member| -> anyhow::Result<(u64, u64)> {
         Ok((node.memory_kb("VmRSS")?, node.memory_kb("RssAnon")?))
     };
     town.net.running().map(read).collect()

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::node::wait_for;
+use testkit::node::wait_for;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const HONEST: &[usize] = &[0, 1, 2];
 const ONE: usize = 3;

@@ -8,12 +8,12 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use crate::Extent;
-use tests::harness::load::Load;
-use tests::harness::needs::{EARLIER, earlier};
-use tests::harness::report::say;
-use tests::harness::town::{FAST, Town, catches_up};
-use tests::net::{Member, NetOptions};
-use tests::node::{binary, program, wait_for};
+use testkit::harness::load::Load;
+use testkit::harness::town::{FAST, Town, catches_up};
+use testkit::net::{Member, NetOptions};
+use testkit::node::{binary, program, wait_for};
+use testkit::suite::needs::{EARLIER, earlier};
+use testkit::suite::say;
 
 const VALIDATORS: usize = 4;
 /// Those that are replaced in time: more than two thirds.

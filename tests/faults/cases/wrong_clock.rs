@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, ensure};
 
 use crate::Extent;
-use tests::harness::clock;
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::town::Town;
+use testkit::harness::clock;
+use testkit::harness::load::Load;
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const WRONG: usize = 3;

@@ -1,16 +1,15 @@
 //! The node is away.
 
 use anyhow::ensure;
-use tests::node::wait_for;
+use testkit::node::wait_for;
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{chat, read};
-use crate::scene::{SETTINGS, Scene};
+use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    // Options of a new chain would keep the node from going on with it.
-    let scene = Scene::of_chain(SETTINGS, &[], &[])?;
+    let scene = Scene::with_key(&[])?;
     let told = scene.play(|scene| {
         ensure!(scene.client.ask(&chat("say one"), &[])?.content()? == "one");
         // While a miner works.

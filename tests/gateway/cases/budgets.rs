@@ -2,10 +2,10 @@
 
 use anyhow::ensure;
 use serde_json::json;
-use tests::node::wait_for;
+use testkit::node::wait_for;
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{chat, read};
 use crate::scene::Scene;
 use crate::worker::{STEP_FEE, TOKENS};

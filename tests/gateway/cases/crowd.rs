@@ -1,11 +1,11 @@
 //! Two hundred streams at once.
 
 use anyhow::{Context as _, ensure};
-use tests::node::wait_for;
-use tests::process::peak_rss_kb;
+use testkit::node::wait_for;
+use testkit::process::peak_rss_kb;
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{read, stream};
 use crate::scene::{Scene, Way};
 

@@ -2,9 +2,9 @@
 
 use anyhow::ensure;
 use serde_json::{Value, json};
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{Answer, Client, Headers, chat};
 use crate::scene::Scene;
 

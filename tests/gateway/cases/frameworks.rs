@@ -1,10 +1,10 @@
 //! Frameworks on the official package, unmodified.
 
-use tests::python;
+use testkit::python;
+use testkit::suite::{Outcome, say};
 
 use super::passed;
 use crate::scene::Scene;
-use crate::{Outcome, say};
 
 const PACKAGES: [&str; 2] = ["langchain-openai==1.7.4", "litellm==1.110.2"];
 

@@ -1,10 +1,10 @@
 //! Clients that hang up, and come back.
 
 use anyhow::ensure;
-use tests::node::wait_for;
+use testkit::node::wait_for;
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{RETRY, chat, read, stream};
 use crate::scene::Scene;
 

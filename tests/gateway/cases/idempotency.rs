@@ -1,10 +1,10 @@
 //! One `Idempotency-Key`.
 
 use anyhow::ensure;
-use tests::node::wait_for;
+use testkit::node::wait_for;
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{chat, read};
 use crate::scene::Scene;
 

@@ -1,12 +1,12 @@
 //! `kill -9` at every phase, and the client asks again.
 
 use anyhow::{Context as _, ensure};
-use tests::node::wait_for;
-use tests::wire::{Call, Side, Trap};
+use testkit::node::wait_for;
+use testkit::suite::Outcome;
+use testkit::wire::{Call, Side, Trap};
 use types::Hash;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{RETRY, chat};
 use crate::scene::Scene;
 

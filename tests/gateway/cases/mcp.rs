@@ -6,14 +6,15 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::node::program;
-use tests::process::{ended, lines};
-use tests::python;
+use testkit::node::program;
+use testkit::process::{ended, lines};
+use testkit::python;
+use testkit::suite::{Outcome, say};
 
 use super::passed;
 use crate::client::Client;
-use crate::scene::Scene;
-use crate::{Outcome, say};
+use crate::committee::Committee;
+use crate::scene::{MARKET, Scene, at_home};
 
 /// Environments with the package, and the versions of the protocol that it speaks and no older one
 /// does: name, packages, versions.
@@ -24,6 +25,8 @@ const PACKAGES: [(&str, &[&str], &[&str]); 2] = [
 ];
 /// The account that pays for what is asked over standard input.
 const STDIO_ACCOUNT: &str = "3";
+/// The tool that the settings make of the agent.
+const TOOL: &str = "judge_review";
 /// What one request may cost, so that a larger one is refused.
 const LIMITS: [&str; 2] = ["--per-request", "10000"];
 
@@ -36,13 +39,21 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         }
     }
     // Nobody else takes the run back that a client takes back.
-    let scene = Scene::new("claim_bond_micro = 0\nclaim_wait_ms = 60000\n", &LIMITS)?;
+    let settings = "claim_bond_micro = 0\nclaim_wait_ms = 60000\n";
+    let scene = Scene::of_chain(settings, &LIMITS, &MARKET)?;
     let told = scene.play(|scene| {
+        let committee = Committee::start(scene.node.rpc)?;
+        let agent = committee.model();
+        let mut command = program();
+        command.args(["gateway", "tool", &agent, "judge", "--name", TOOL, "--rpc"]);
+        let tool = python::run(command.arg(format!("http://{}", scene.node.rpc)))?;
+        std::fs::write(scene.home.settings(), format!("{settings}{tool}"))?;
+        scene.kill_and_restart()?;
         doors(&scene.client)?;
         for (python, versions) in &pythons {
             for version in *versions {
                 for transport in ["http", "stdio"] {
-                    talk(scene, python, version, transport)?;
+                    talk(scene, &committee, (python, version, transport))?;
                     say(&format!("   {version} over {transport}"));
                 }
             }
@@ -68,20 +79,19 @@ fn doors(client: &Client) -> anyhow::Result<()> {
 }
 
 /// Has a client talk with the gateway, and the miner let go what the client says.
-fn talk(scene: &Scene, python: &Path, version: &str, transport: &str) -> anyhow::Result<()> {
+fn talk(
+    scene: &Scene,
+    committee: &Committee,
+    (python, version, transport): (&Path, &str, &str),
+) -> anyhow::Result<()> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/gateway/python/mcp_client.py");
     let mut command = Command::new(python);
     command.args([script, version, transport]);
     command.env("MCP_URL", format!("http://{}/mcp", scene.client.address));
     command.env("MCP_KEY", &scene.client.key);
+    command.env("MCP_AGENT", committee.model()).env("MCP_TOOL", TOOL);
     command.env("MCP_COMMAND", json!(stdio_command(scene, "mcp")).to_string());
-    command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
-    for proxy in
-        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
-    {
-        command.env_remove(proxy);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    at_home(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut client = command.spawn().context("a client")?;
     let printed = lines(client.stdout.take().context("its output")?);
     let ending = std::thread::spawn(move || ended(client));
@@ -89,6 +99,7 @@ fn talk(scene: &Scene, python: &Path, version: &str, transport: &str) -> anyhow:
     for line in printed {
         if let Some(name) = line.strip_prefix("let go ") {
             scene.worker.let_go(name);
+            committee.let_go(name);
         }
         is_done |= line.starts_with("done ");
     }

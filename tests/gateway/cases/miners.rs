@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{chat, stream};
 use crate::scene::Scene;
 

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use testkit::suite::Outcome;
 
 use super::passed;
-use crate::Outcome;
 use crate::client::{Client, chat};
 use crate::scene::Scene;
 

@@ -2,8 +2,8 @@
 
 use super::passed;
 use crate::scene::Scene;
-use crate::{Outcome, say};
-use tests::python;
+use testkit::python;
+use testkit::suite::{Outcome, say};
 
 /// Environments with the packages: name, packages, modules.
 const PACKAGES: [(&str, &[&str], &str); 2] = [

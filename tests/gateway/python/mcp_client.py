@@ -15,7 +15,8 @@ VERSION, TRANSPORT = sys.argv[1:]
 URL, KEY = os.environ["MCP_URL"], os.environ["MCP_KEY"]
 COMMAND = json.loads(os.environ["MCP_COMMAND"])
 HEADERS = {"Authorization": f"Bearer {KEY}"}
-TOOLS = {"ask", "list_agents", "get_run", "cancel", "wallet"}
+AGENT, PINNED = os.environ["MCP_AGENT"], os.environ["MCP_TOOL"]
+TOOLS = {"ask", "call_agent", "list_agents", "get_agent", "get_run", "get_call", "cancel", "wallet", PINNED}
 # Names that no other version or transport uses.
 OWN = f"{VERSION}-{TRANSPORT}"
 
@@ -126,6 +127,37 @@ async def play(client):
     assert gone["status"] == "failed" and gone["error"]["code"] == "cancelled", gone
     assert (await call("wallet"))["openRequests"] == 0
 
+    # An agent of the settings is a tool, whose author says what it does; a committee answers.
+    assert tools[PINNED]["inputSchema"]["required"] == ["review"], tools[PINNED]
+    assert tools[PINNED]["description"].endswith("Judges what it is told.\nJudges one review.")
+    before = await call("wallet")
+    pinned = await call(PINNED, review="say fine")
+    assert pinned["answer"] == {"verdict": "fine", "letters": "4"}, pinned
+    assert (pinned["status"], pinned["committee"], pinned["agreeing"]) == ("completed", 3, 3), pinned
+    after = await call("wallet")
+    assert after["spentMicro"] == before["spentMicro"] + pinned["costMicro"], (before, after)
+    assert await call("get_call", call_id=pinned["callId"]) == pinned
+    assert (await refused("invalid_value", PINNED, revue="a"))["argument"] in ("review", "revue")
+
+    # Any agent is called by its version; one that takes long is looked at later.
+    judge = dict(agent=AGENT, method="judge")
+    keyed = dict(judge, arguments={"review": "say so"}, idempotency_key=f"call {OWN}")
+    called = await call("call_agent", **keyed)
+    assert called["answer"]["verdict"] == "so", called
+    assert await call("call_agent", **keyed) == called
+    held = await call("call_agent", **judge, arguments={"review": f"hold call-{OWN}"}, wait_seconds=0)
+    assert held["status"] == "running" and held["callId"], held
+    await refused("run_not_found", "cancel", run_id=held["callId"])
+    print("let go", f"call-{OWN}", flush=True)
+    ended = await call("get_call", call_id=held["callId"], wait_seconds=45)
+    assert ended["status"] == "completed" and ended["answer"]["verdict"] == f"call-{OWN}", ended
+    await refused("call_failed_paid", "call_agent", **judge, arguments={"review": "fail no"})
+    await refused("method_not_found", "call_agent", agent=AGENT, method="jury")
+    dear = dict(judge, arguments={"review": "say so"}, max_cost_micro=100)
+    assert (await refused("invalid_value", "call_agent", **dear))["argument"] == "max_cost_micro"
+    await refused("no_miner", "call_agent", **judge, arguments={"review": "say so"}, committee=5)
+    await refused("call_not_found", "get_call", call_id="00" * 32)
+
     # What cannot be is said with the argument's name, and costs nothing.
     assert (await refused("invalid_value", "ask"))["argument"] == "prompt"
     assert (await refused("invalid_value", "ask", prompt="say a", promt="b"))["argument"] == "promt"
@@ -134,7 +166,8 @@ async def play(client):
     await refused("insufficient_quota", "ask", prompt="say a", max_completion_tokens=60000)
     await refused("run_not_found", "get_run", run_id="00" * 32)
     await refused("run_failed", "ask", prompt="refuse no", max_completion_tokens=50)
-    assert (await call("list_agents"))["agents"] == []
+    listed = (await call("list_agents"))["agents"]
+    assert [it["name"] for it in listed if it["model"] == AGENT] == ["judge"], listed
     try:
         await client.call_tool("spend", {})
         raise AssertionError("a tool that there is not was called")

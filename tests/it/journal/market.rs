@@ -7,12 +7,13 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use miner::journal::Journal;
 use serde_json::{Value, json};
-use tests::gate::Marks;
-use tests::lanes;
-use tests::miners::{MinerHome, Requester, text};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::script::{Model, Reply};
-use tests::wire::{Call, Side, Trap, Wire};
+use testkit::breakpoint::Marks;
+use testkit::market::bodies;
+use testkit::miners::{MinerHome, Requester, text};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::parallel;
+use testkit::script::{Model, Reply};
+use testkit::wire::{Call, Side, Trap, Wire};
 use types::agent::Document;
 use types::tx::{AgentCall, AgentRegister, CallPrices, HexBytes, WorkLimits};
 use types::{Amount, Body, Hash, ids};
@@ -113,28 +114,19 @@ impl Stage {
             Ok(offers["items"].as_array().is_some_and(|it| !it.is_empty()).then_some(()))
         })
         .map_err(|fault| self.home.explain(&fault))?;
-        let call_id =
-            ids::compute_call_id(CHAIN, &self.author.address(), self.author.actor().nonce);
+        let asked = bodies::call(CHAIN, self.author.actor(), self.agent);
+        let call_id = asked.call_id;
         let document = Document::read(METADATA.as_bytes());
         let metadata = document.and_then(|it| it.check(Amount::MAX).outcome);
         let metadata = metadata.map_err(|fault| anyhow::anyhow!("{fault}"))?;
         let method = metadata.methods.first().context("a method")?;
-        let none = Amount::ZERO;
         self.author.send_on(
             CHAIN,
             &Body::AgentCall(AgentCall {
-                call_id,
-                agent_id: self.agent,
                 agent_version: metadata.version.to_string(),
                 payload: HexBytes(method.encode_arguments("[\"Works great.\"]")?),
-                consensus: "majority".to_owned(),
                 committee_size: 1,
-                prices: CallPrices {
-                    per_call: Amount::new(PER_CALL),
-                    prompt_per_m: none,
-                    completion_per_m: none,
-                    fuel_per_g: none,
-                },
+                prices: CallPrices { per_call: Amount::new(PER_CALL), ..asked.prices },
                 limits: WorkLimits {
                     input_tokens: 0,
                     output_tokens: 0,
@@ -143,10 +135,7 @@ impl Stage {
                 },
                 max_fee: Amount::new(10 * PER_CALL),
                 timeout_ms: 60_000,
-                threshold: None,
-                appealable: None,
-                on_result: None,
-                conversation_id: None,
+                ..asked
             }),
         )?;
         Ok(call_id)
@@ -178,7 +167,7 @@ impl Stage {
 
 /// Publishes the program and the agent; answers the agent's id.
 fn publish(author: &mut Requester) -> anyhow::Result<Hash> {
-    use tests::actor::{blob_chunk, blob_finalize, blob_init};
+    use testkit::actor::{blob_chunk, blob_finalize, blob_init};
     author.send(&Body::BlobInit(blob_init(BLOB, PROGRAM)))?;
     author.send(&blob_chunk(BLOB, 0, PROGRAM))?;
     author.send(&blob_finalize(BLOB))?;
@@ -206,7 +195,7 @@ fn check(case: &Case, folder: &Path) -> anyhow::Result<()> {
 fn a_miner_killed_around_each_transaction_of_the_market_goes_on_where_it_was() -> anyhow::Result<()>
 {
     let folder = tempfile::tempdir()?;
-    lanes::each(
+    parallel::each(
         CASES,
         |case| case.name,
         |number, case| check(case, &folder.path().join(number.to_string())),

@@ -17,15 +17,15 @@ use miner::journal::Journal;
 use miner::journal::entry::{CallState, Phase, Purpose};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tests::actor::{self, Actor};
-use tests::gate::{Gate, Marks};
-use tests::lanes;
-use tests::miners::{MinerHome, Requester, Wish, text};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::script::{Model, Question, Reply, TOKENS};
-use tests::tool_server::ToolServer;
-use tests::wire::Wire;
-use tests::workload::keys;
+use testkit::actor::{self, Actor};
+use testkit::breakpoint::{Breakpoint, Marks};
+use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::parallel;
+use testkit::script::{Model, Question, Reply, TOKENS};
+use testkit::tool_server::ToolServer;
+use testkit::wire::Wire;
+use testkit::workload::keys;
 use types::tx::Protection;
 use types::{Amount, Body, Hash};
 
@@ -48,7 +48,7 @@ struct Stage {
     requester: Requester,
     wire: Wire,
     tools: ToolServer,
-    held: Arc<Gate>,
+    held: Arc<Breakpoint>,
     /// How its run is protected.
     protection: Protection,
 }
@@ -56,7 +56,7 @@ struct Stage {
 impl Stage {
     /// Account 2n asks and account 2n + 1 works, so that stages do not meet.
     fn new(number: usize, node: &Node, folder: &Path, moment: &Moment) -> anyhow::Result<Self> {
-        let (marks, held) = (Arc::new(Marks::default()), Arc::new(Gate::default()));
+        let (marks, held) = (Arc::new(Marks::default()), Arc::new(Breakpoint::default()));
         let wire = Wire::to(node.rpc, Arc::clone(&marks))?;
         let tools = tools(moment, &marks, &held)?;
         let model = model(moment, &marks, &held)?;
@@ -119,7 +119,7 @@ impl Stage {
 }
 
 /// The model: calls both tools; thinks and calls one; gives a long answer.
-fn model(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Gate>) -> anyhow::Result<Model> {
+fn model(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Breakpoint>) -> anyhow::Result<Model> {
     let holds_at = if let Moment::Asked(number) = moment { *number } else { 0 };
     let (marks, held) = (Arc::clone(marks), Arc::clone(held));
     Model::start(move |question: &Question| {
@@ -142,7 +142,11 @@ fn model(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Gate>) -> anyhow::Resul
     })
 }
 
-fn tools(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Gate>) -> anyhow::Result<ToolServer> {
+fn tools(
+    moment: &Moment,
+    marks: &Arc<Marks>,
+    held: &Arc<Breakpoint>,
+) -> anyhow::Result<ToolServer> {
     let holds_at = if let Moment::Called(number) = moment { *number } else { 0 };
     let (marks, held) = (Arc::clone(marks), Arc::clone(held));
     let count = Arc::new(AtomicUsize::new(0));
@@ -271,7 +275,7 @@ fn a_miner_killed_in_any_state_of_its_journal_goes_on_where_it_was() -> anyhow::
     let node = Node::start(DevOptions { accounts, ..DevOptions::from_environment() })?;
     let folder = tempfile::tempdir()?;
     let check = |number: usize, case: &Case| check(number, case, &node, folder.path());
-    lanes::each(CASES, |case| case.name, check)
+    parallel::each(CASES, |case| case.name, check)
 }
 
 #[test]
@@ -280,7 +284,7 @@ fn a_miner_killed_around_the_bond_of_a_claim_bonds_once_and_goes_on() -> anyhow:
     let accounts = 2 * BOND_CASES.len();
     let node = Node::start(DevOptions { accounts, more, ..DevOptions::from_environment() })?;
     let folder = tempfile::tempdir()?;
-    lanes::each(
+    parallel::each(
         BOND_CASES,
         |case| case.name,
         |number, case: &Case| {

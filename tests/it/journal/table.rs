@@ -1,6 +1,6 @@
 //! Every state of the journal, and how a miner is brought there so that it can be killed.
 
-use tests::wire::{Call, Side, Trap};
+use testkit::wire::{Call, Side, Trap};
 
 /// Where a miner is held up.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! A node that was never there, or away for long, gets blocks in batches before it takes part.
 
 use serde_json::{Value, json};
-use tests::http::{Connection, send_body};
-use tests::net::{Member, Net, NetOptions, log_field};
-use tests::node::wait_for;
-use tests::workload::Workload;
+use testkit::http::{Connection, send_body};
+use testkit::net::{Member, Net, NetOptions, log_field};
+use testkit::node::wait_for;
+use testkit::workload::Workload;
 
 use super::liar::{Liar, Lie};
 use crate::fake_peer::gossip_address;

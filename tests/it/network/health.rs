@@ -3,9 +3,9 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output, Stdio};
 
-use tests::net::Net;
-use tests::node::{binary, wait_for};
-use tests::process::{Signal, signal};
+use testkit::net::Net;
+use testkit::node::{binary, wait_for};
+use testkit::process::{Signal, signal};
 
 /// The exit code, and what was said.
 fn told(output: &Output) -> (Option<i32>, String) {
@@ -55,7 +55,7 @@ fn a_node_that_stopped_for_safety_stays_down_until_it_is_asked_to_end() -> anyho
     let mut process = command.spawn()?;
     wait_for("the reason in the log", || {
         let said = std::fs::read_to_string(&log)?;
-        Ok(said.contains("this process waits to be ended").then_some(()))
+        Ok(said.contains("this process waits to be told to stop").then_some(()))
     })?;
     assert_eq!(Some(3), member.ombra(&["health", "--alive"])?.status.code());
     assert!(process.try_wait()?.is_none(), "it waits");

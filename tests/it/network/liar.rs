@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use p2p::ports::{Chain, EncodedBlock, ReadError, Status};
 use parking_lot::Mutex;
-use tests::net::Member;
+use testkit::net::Member;
 
 use crate::fake_peer::FakePeer;
 

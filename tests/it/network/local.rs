@@ -1,7 +1,7 @@
 //! Four validators and a follower: one chain, whichever node one talks to, and whoever is missing.
 
-use tests::net::Net;
-use tests::workload::Workload;
+use testkit::net::Net;
+use testkit::workload::Workload;
 
 /// Signed transfers of one account, in nonce order.
 fn transfers(count: usize) -> anyhow::Result<std::vec::IntoIter<String>> {
@@ -65,7 +65,7 @@ fn a_node_of_another_genesis_is_refused_with_a_reason() -> anyhow::Result<()> {
     let mut stranger = Net::make(1, 0)?;
     stranger.members[0].start()?;
     net.members[1].add_gossip_peer(&stranger.members[0])?;
-    tests::node::wait_for("the refusal in the log", || {
+    testkit::node::wait_for("the refusal in the log", || {
         let log = net.members[1].logged()?;
         Ok(log.contains("refusing a node of another network").then_some(()))
     })?;

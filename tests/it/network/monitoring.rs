@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use tests::dashboards::{
+use testkit::dashboards::{
     Dashboard, MINERS, NODES, OF_PROMETHEUS, alert_queries, list, names, packaged,
 };
-use tests::http::Connection;
-use tests::net::Net;
+use testkit::http::Connection;
+use testkit::net::Net;
 
 /// The names of all samples that a node tells.
 fn measured(net: &Net) -> anyhow::Result<BTreeSet<String>> {

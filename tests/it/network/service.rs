@@ -3,8 +3,8 @@
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-use tests::net::Net;
-use tests::node::PATIENCE;
+use testkit::net::Net;
+use testkit::node::PATIENCE;
 
 /// A socket that stands for systemd's.
 struct Manager(UnixDatagram);

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::http::Connection;
-use tests::net::{Member, Net, NetOptions};
-use tests::node::{binary, wait_for};
-use tests::process::Signal;
+use testkit::http::Connection;
+use testkit::net::{Member, Net, NetOptions};
+use testkit::node::{binary, wait_for};
+use testkit::process::Signal;
 
 use super::liar::{Liar, Lie};
 use crate::fake_peer::gossip_address;

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tests::gate::Gate;
-use tests::miners::{MinerHome, Requester, Wish, text};
-use tests::node::{DevOptions, Node};
-use tests::script::{Model, Question, Reply};
-use tests::tool_server::ToolServer;
+use testkit::breakpoint::Breakpoint;
+use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::node::{DevOptions, Node};
+use testkit::script::{Model, Question, Reply};
+use testkit::tool_server::ToolServer;
 
 #[test]
 fn a_run_goes_on_after_a_restart_without_its_server_and_the_model_is_told() -> anyhow::Result<()> {
     let node = Node::start(DevOptions::from_environment())?;
     let folder = tempfile::tempdir()?;
     let tools = ToolServer::start(|tool, _| format!("{tool} works"))?;
-    let held = Arc::new(Gate::default());
+    let held = Arc::new(Breakpoint::default());
     let gate = Arc::clone(&held);
     let model = Model::start(move |question: &Question| {
         let call = |n| Reply::calls(&[("own__again", json!({ "n": n }))], &json!({}));

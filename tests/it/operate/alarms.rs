@@ -1,7 +1,7 @@
 //! Alarms: they appear with the right reason, are logged once, and end.
 
 use serde_json::{Value, json};
-use tests::http::Connection;
+use testkit::http::Connection;
 
 use super::scene::{Miner, Scene};
 

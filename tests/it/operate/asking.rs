@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tests::model::ANSWER_TOKENS;
-use tests::node::wait_for;
+use testkit::model::ANSWER_TOKENS;
+use testkit::node::wait_for;
 
 use super::scene::{MINER, Scene};
 
@@ -46,7 +46,7 @@ fn a_running_miner_says_what_its_journal_says_after_kill_nine() -> anyhow::Resul
     assert_eq!((&json!(2), &json!(2 * ANSWER_TOKENS)), (&runs[0]["steps"], &runs[0]["tokens"]));
     assert_eq!(json!("ended as completed, reward 14 micro"), runs[0]["state"]);
     let unknown = scene.refused(&["why", &"0".repeat(64)])?;
-    assert!(unknown.1.contains("the journal does not know the run"), "{}", unknown.1);
+    assert!(unknown.1.contains("the journal has no run"), "{}", unknown.1);
 
     let socket = scene.home().join("control.sock");
     assert_eq!((0o600, 0o700), (mode(&socket)?, mode(&scene.home())?));
@@ -73,7 +73,7 @@ fn the_pages_for_people_say_whether_it_runs_and_what_is_open() -> anyhow::Result
     let mut scene = Scene::new()?;
     let missing = scene.refused(&["status"])?;
     assert_eq!(Some(2), missing.0);
-    assert!(missing.1.contains("no miner has worked in"), "{}", missing.1);
+    assert!(missing.1.contains("no miner has run in"), "{}", missing.1);
     let miner = scene.mine()?;
     // Nobody else has the tool, so it stays pending.
     let run = scene.request("Fly!", 10_000, "fly")?;

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::dashboards::{Dashboard, MINERS, OF_PROMETHEUS, alert_queries, names};
-use tests::http::Connection;
-use tests::model::ANSWER_TOKENS;
-use tests::node::wait_for;
+use testkit::dashboards::{MINERS, OF_PROMETHEUS, names_in};
+use testkit::http::Connection;
+use testkit::model::ANSWER_TOKENS;
+use testkit::node::wait_for;
 
 use super::scene::{Miner, Scene};
 
@@ -117,16 +117,6 @@ fn requests_that_are_never_finished_do_not_keep_the_miner_from_ending() -> anyho
     Ok(())
 }
 
-/// The names of metrics in the alerts and on the dashboard of miners.
-fn asked_for() -> anyhow::Result<BTreeSet<String>> {
-    let dashboard = Dashboard::read(MINERS)?;
-    let (shown, alerting) = (dashboard.queries()?, alert_queries("miner-alerts.yml")?);
-    assert!(shown.len() >= 30 && alerting.len() >= 5, "{} and {}", shown.len(), alerting.len());
-    let queries = shown.iter().map(|(_, query)| query.as_str()).chain(dashboard.variables());
-    let queries = queries.chain(alerting.iter().map(String::as_str));
-    Ok(queries.flat_map(names).map(str::to_owned).collect())
-}
-
 #[test]
 fn every_metric_of_the_alerts_and_of_the_dashboard_is_measured() -> anyhow::Result<()> {
     let mut scene = Scene::new()?;
@@ -137,7 +127,7 @@ fn every_metric_of_the_alerts_and_of_the_dashboard_is_measured() -> anyhow::Resu
         let names: BTreeSet<_> = samples(&miner)?.keys().map(name).collect();
         Ok(names.contains("ombra_miner_runs_total").then_some(names))
     })?;
-    let asked_for = asked_for()?;
+    let asked_for = names_in(MINERS, "miner-alerts.yml")?;
     let known = |name: &String| {
         let is_usual = OF_PROMETHEUS.contains(&name.as_str()) || SOMETIMES.contains(&name.as_str());
         is_usual || measured.contains(name)

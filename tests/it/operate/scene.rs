@@ -2,15 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::model::ModelServer;
-use tests::node::{DevOptions, Node, program, wait_for};
-use tests::process::{self, Signal, ended, lines, lines_to};
+use testkit::actor::Actor;
+use testkit::model::ModelServer;
+use testkit::node::{DevOptions, Node, program, wait_for};
+use testkit::process::{Process, ended, lines_to};
 use types::Body;
 use wallet::accounts::development_account;
 
@@ -26,28 +26,18 @@ pub(super) struct Scene {
     requester: Actor,
 }
 
-/// A process. Dropping it is `kill -9`.
-struct Started(Child);
-
-/// A miner that runs. Dropping it is `kill -9`.
+/// A miner that runs.
 pub(super) struct Miner {
-    process: Started,
+    process: Process,
     printed: mpsc::Receiver<String>,
     /// Where metrics and health are, if they are served.
     pub(super) metrics: Option<SocketAddr>,
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
 impl Miner {
     /// The process id.
     pub(super) fn pid(&self) -> u32 {
-        self.process.0.id()
+        self.process.pid()
     }
 
     /// Reads what it prints up to a line that begins so.
@@ -62,11 +52,8 @@ impl Miner {
     }
 
     /// Stops it in order.
-    pub(super) fn stop(mut self) -> anyhow::Result<()> {
-        process::signal(self.process.0.id(), Signal::TERM)?;
-        let status = wait_for("the miner to end", || Ok(self.process.0.try_wait()?))?;
-        anyhow::ensure!(status.success(), "the miner ended with {status}");
-        Ok(())
+    pub(super) fn stop(self) -> anyhow::Result<()> {
+        self.process.stop()
     }
 }
 
@@ -138,14 +125,11 @@ impl Scene {
         let log =
             std::fs::File::options().create(true).append(true).open(self.path("miner.log"))?;
         let config = self.config().display().to_string();
-        let mut process = self
-            .command(&["--dev", "1", "--metrics", "127.0.0.1:0", "--config", &config])
-            .envs(variables.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .map(Started)?;
-        let printed = lines(process.0.stdout.take().context("its output")?);
+        let mut command =
+            self.command(&["--dev", "1", "--metrics", "127.0.0.1:0", "--config", &config]);
+        command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(log);
+        let mut process = Process::start("the miner", &mut command)?;
+        let printed = process.lines()?;
         let mut miner = Miner { process, printed, metrics: None };
         miner.prints("metrics").with_context(|| self.log().unwrap_or_default())?;
         Ok(miner)
@@ -182,9 +166,8 @@ impl Scene {
     /// How a command of the miner that cannot succeed ends: the exit code and what it says.
     pub(super) fn refused(&self, arguments: &[&str]) -> anyhow::Result<(Option<i32>, String)> {
         let file = std::fs::File::create(self.path("refused"))?;
-        let mut process =
-            self.command(arguments).stdout(Stdio::null()).stderr(file).spawn().map(Started)?;
-        let status = wait_for("the command to end", || Ok(process.0.try_wait()?))?;
+        let mut command = self.command(arguments);
+        let status = ended(command.stdout(Stdio::null()).stderr(file).spawn()?)?.status;
         anyhow::ensure!(!status.success(), "{arguments:?} succeeded");
         Ok((status.code(), std::fs::read_to_string(self.path("refused"))?))
     }

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixDatagram;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::http::Connection;
-use tests::node::{PATIENCE, wait_for};
+use testkit::http::Connection;
+use testkit::node::{PATIENCE, wait_for};
 
 use super::scene::{Miner, Scene};
 
@@ -44,7 +44,7 @@ fn a_miner_started_before_its_node_says_so_and_works_when_the_node_is_there() ->
     assert!(page.contains(&format!("pid {}", miner.pid())), "{page}");
     assert!(page.contains("waits for  the node: "), "{page}");
     let (_, none) = scene.refused(&["runs"])?;
-    assert!(none.contains("nothing was worked on"), "{none}");
+    assert!(none.contains("the miner has not worked yet"), "{none}");
     assert_eq!("ok\n", get(&miner, "/healthz")?);
     let why = start_fails(&miner)?.context("it starts")?;
     assert!(why.contains("waiting for the node: "), "{why}");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tests::node::wait_for;
-use tests::wire::{Call, Side, Trap, Wire};
+use testkit::node::wait_for;
+use testkit::wire::{Call, Side, Trap, Wire};
 use types::Hash;
 
 use super::scene::{MINER, Scene};

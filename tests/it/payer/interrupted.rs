@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use serde_json::json;
-use tests::node::wait_for;
+use testkit::node::wait_for;
 
 use super::{Begun, Scene, text};
 
@@ -44,7 +44,7 @@ fn ctrl_c_without_a_terminal_leaves_a_pending_run_and_says_how_to_take_it_back()
     let watching = ["run", "--follow", &run, "--dev", "2", "--cancel-on-interrupt"];
     let mut watching = scene.command(&watching);
     watching.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut begun = Begun::of(watching.spawn()?)?;
+    let mut begun = Begun::of(&mut watching)?;
     begun.read_to("pending ")?;
     begun.interrupt()?;
     let (_, printed) = begun.end()?;
@@ -65,14 +65,14 @@ fn a_claimed_run_goes_on_after_ctrl_c() -> anyhow::Result<()> {
     begun.interrupt()?;
     let (code, printed) = begun.end()?;
     assert_eq!(Some(1), code);
-    assert!(printed.contains("works on the run, so it cannot be cancelled any more"), "{printed}");
+    assert!(printed.contains("works on the run, so you can no longer cancel it"), "{printed}");
     assert!(printed.contains(&format!("ombra run --follow {run}")), "{printed}");
     Ok(())
 }
 
 /// `ombra run` in a terminal of its own.
 fn in_a_terminal(scene: &Scene) -> anyhow::Result<Begun> {
-    let ombra = tests::node::binary();
+    let ombra = testkit::node::binary();
     // The program takes the shell's place: a shell that waited would hear ctrl-C too, and some (dash)
     // then end as interrupted whatever the program said.
     let line = format!("exec {} run Hi --dev 0 --max-fee {ESCROW}", ombra.display());
@@ -81,13 +81,13 @@ fn in_a_terminal(scene: &Scene) -> anyhow::Result<Begun> {
     // A terminal without a name has no live line.
     command.env("TERM", "xterm").env_remove("OMBRA_WALLET");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Begun::of(command.spawn().context("`script` of util-linux")?)
+    Begun::of(&mut command).context("`script` of util-linux")
 }
 
 /// Types into it.
 fn type_in(begun: &mut Begun, keys: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
-    let terminal = begun.process.0.stdin.as_mut().context("its keyboard")?;
+    let terminal = begun.process.child.stdin.as_mut().context("its keyboard")?;
     terminal.write_all(keys.as_bytes())?;
     Ok(terminal.flush()?)
 }
@@ -128,7 +128,7 @@ fn who_does_not_say_yes_at_the_terminal_leaves_the_run_pending() -> anyhow::Resu
     let (mut begun, run) = asked_in_a_terminal(&scene)?;
     // Pressed until it was heard: two that come at once are one.
     wait_for("a second ctrl-C to end it", || {
-        let ended = begun.process.0.try_wait()?;
+        let ended = begun.process.child.try_wait()?;
         if ended.is_none() {
             // It may end just now.
             drop(type_in(&mut begun, "\u{3}"));

@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use tests::model::ANSWER_TOKENS;
-use tests::process::ended;
-use tests::python::{run, with_packages};
+use testkit::model::ANSWER_TOKENS;
+use testkit::process::ended;
+use testkit::python::{run, with_packages};
 
 use super::{Scene, errors, text, typed};
 
@@ -123,7 +123,8 @@ fn calls_are_shown_with_the_command_that_goes_on() -> anyhow::Result<()> {
     }
     let file = scene.write("results.json", r#"{"call_0":"12","call_9":"x"}"#)?;
     let refused = scene.ombra(&["run", "--resume", run, "--results", &file, "--dev", "0"])?;
-    assert!(errors(&refused).contains("no call \"call_9\" waits; these do: call_0"));
+    let expected = "no call \"call_9\" is waiting for a result; waiting: call_0";
+    assert!(errors(&refused).contains(expected));
     Ok(())
 }
 
@@ -169,7 +170,7 @@ fn what_a_miner_would_refuse_costs_nothing() -> anyhow::Result<()> {
         (
             &["p", "--method", "inferChat", "--prompt-blob", "b"],
             2,
-            "--prompt-blob: a method has its arguments in its request",
+            "--prompt-blob cannot be used with a method",
         ),
         (&["p", "--timeout", "18446744073709551615"], 2, "is not in 0..=31536000"),
         (
@@ -200,8 +201,8 @@ fn a_conversation_asks_and_remembers() -> anyhow::Result<()> {
     assert_eq!(1, shown.matches("you (user): good morning").count(), "{shown}");
     assert_eq!(2, shown.matches("\nHello.\n").count(), "{shown}");
     assert_eq!(2, shown.matches("paid         0.000107 OMBRA").count(), "{shown}");
-    assert!(shown.contains("-- /nonsense is no command; /help lists them"), "{shown}");
-    assert!(shown.contains("-- A line is said as a turn (100 micro). /ask QUESTION"), "{shown}");
+    assert!(shown.contains("-- unknown command /nonsense; /help lists all commands"), "{shown}");
+    assert!(shown.contains("-- Each line becomes a turn (100 micro). /ask QUESTION"), "{shown}");
     let conversation = shown.lines().next().and_then(|line| line.strip_prefix("conversation "));
     let filter = json!({ "conversationId": conversation });
     let runs = scene.node.call("ombra_listAgentRuns", &json!([filter]))?;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use state::Forks;
-use tests::actor::Actor;
-use tests::node::DevOptions;
+use testkit::actor::Actor;
+use testkit::node::DevOptions;
 use types::tx::{AgentRegister, AgentRetire};
 use types::{Body, Code, Hash, ids};
 

@@ -1,6 +1,6 @@
 //! What is refused about blobs, and about those who name them.
 
-use tests::actor::{Actor, blob_chunk, blob_finalize, blob_init, turn};
+use testkit::actor::{Actor, blob_chunk, blob_finalize, blob_init, turn};
 use types::tx::Attachment;
 use types::{Body, Code, Hash};
 

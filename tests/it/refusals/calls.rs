@@ -3,15 +3,13 @@
 
 use serde_json::json;
 use state::Forks;
-use tests::actor::Actor;
-use tests::node::{DevOptions, wait_for};
-use types::agent::ExecutorId;
+use testkit::actor::Actor;
+use testkit::market::bodies::{self, MANIFEST, judge_of, reveal};
+use testkit::node::{DevOptions, wait_for};
 use types::call::Answer;
-use types::ids::{self, Committer, compute_commitment, compute_result_hash};
-use types::tx::{
-    AgentCall, AgentRegister, CallAppeal, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond,
-    MinerOffer, WorkLimits,
-};
+use types::ids::compute_result_hash;
+use types::params::Models;
+use types::tx::{AgentCall, CallAppeal, CallCommit, CallReveal, HexBytes, OnResult, WorkLimits};
 use types::{Amount, Body, Code, Hash, Params};
 
 use super::case::{Case, begins, case_of_text};
@@ -39,90 +37,32 @@ pub(super) const CODES: &[Code] = &[
 const CHAIN: &str = "with-calls";
 /// The default of `minBond`.
 const MIN_BOND: u64 = 10_000_000;
-const MANIFEST: Hash = Hash::new([0xee; 32]);
-/// The selector of `f()`.
-const SELECTOR: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
-const SALT: Hash = Hash::new([5; 32]);
 /// Three members of 1,000 each, and `revealFee` for each.
 const LEAST_FEE: u64 = 3_600;
-
-fn agent(owner: &Actor) -> Hash {
-    ids::compute_agent_id(&owner.address(), "judge")
-}
-
-fn register(owner: &Actor) -> Body {
-    let metadata = format!(
-        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
-         \"container_image\":\"ombra-model:{MANIFEST}\",\
-         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
-         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
-         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-    );
-    Body::AgentRegister(AgentRegister { agent_id: agent(owner), metadata })
-}
-
-fn offer() -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-        capacity: 9,
-        per_call: Amount::new(1_000),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
-}
+/// What two false members of three lose: as much as conditional payments may be.
+const STAKES: u64 = 2_000_000;
 
 /// What the requester would ask of an agent with its next nonce.
 fn call(requester: &Actor, agent_id: Hash) -> AgentCall {
-    AgentCall {
-        call_id: ids::compute_call_id(CHAIN, &requester.address(), requester.nonce),
-        agent_id,
-        agent_version: "1.0.0".to_owned(),
-        payload: HexBytes(SELECTOR.to_vec()),
-        consensus: "majority".to_owned(),
-        committee_size: 3,
-        prices: CallPrices {
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        },
-        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 3 },
-        max_fee: Amount::new(LEAST_FEE),
-        timeout_ms: 600_000,
-        threshold: None,
-        appealable: None,
-        on_result: None,
-        conversation_id: None,
-    }
+    let call = bodies::call(CHAIN, requester, agent_id);
+    let limits = WorkLimits { result_bytes: 3, ..call.limits };
+    AgentCall { limits, max_fee: Amount::new(LEAST_FEE), ..call }
 }
 
-fn reveal(call_id: Hash, result: &[u8]) -> CallReveal {
-    CallReveal {
-        call_id,
-        round: 0,
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(result.to_vec()),
-        input_tokens: 1,
-        output_tokens: 1,
-        fuel: 0,
-        receipt_hash: SALT,
-        reason: None,
-    }
-}
-
-/// What `member` commits to before it reveals `yes`.
-fn commitment(member: &Actor, call_id: Hash) -> Hash {
-    let answer: Answer = reveal(call_id, b"yes").answer().expect("an outcome that there is");
+/// What `member` sends before it reveals `yes`.
+fn commit_of(member: &Actor, call_id: Hash) -> CallCommit {
+    let reveal = reveal(call_id, b"yes");
+    let answer: Answer = reveal.answer().expect("an outcome that there is");
     assert_eq!(answer.result_hash, compute_result_hash(b"yes"));
-    let by = Committer { call_id, round: 0, member: member.address() };
-    compute_commitment(&by, &SALT, &answer)
+    bodies::commit(member, &reveal).expect("an outcome that there is")
+}
+
+fn commitment(member: &Actor, call_id: Hash) -> Hash {
+    commit_of(member, call_id).commitment
 }
 
 fn commit(member: &Actor, call_id: Hash) -> Body {
-    let commitment = commitment(member, call_id);
-    Body::CallCommit(CallCommit { call_id, round: 0, commitment })
+    Body::CallCommit(commit_of(member, call_id))
 }
 
 struct People {
@@ -141,7 +81,12 @@ struct Calls {
 fn what_is_wrong_about_calls_is_told_and_changes_nothing() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     // Nobody has to be quick.
-    let params = Params { reveal_ms: 600_000, min_block_interval_ms: 50, ..Params::default() };
+    let params = Params {
+        reveal_ms: 600_000,
+        min_block_interval_ms: 50,
+        slashable_models: Models::All,
+        ..Params::default()
+    };
     chain_with_params(folder.path(), CHAIN, Forks { v8: Some(0), ..V7 }, params)?;
     let data_dir = Some(folder.path().to_owned());
     let mut scene = Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?.priced();
@@ -159,14 +104,15 @@ fn what_is_wrong_about_calls_is_told_and_changes_nothing() -> anyhow::Result<()>
 /// Publishes the agent, has three miners offer, and brings both calls as far as they should be.
 fn ask(scene: &mut Scene, people: &mut People) -> anyhow::Result<Calls> {
     let People { owner, requester, members } = people;
-    let mut texts = vec![owner.sign_on(CHAIN, &register(owner))];
+    let mut texts =
+        vec![owner.sign_on(CHAIN, &bodies::register(owner, bodies::judge(MANIFEST, "")))];
     for member in members.iter_mut() {
-        let bond = Body::MinerBond(MinerBond { amount: Amount::new(MIN_BOND) });
-        texts.extend([member.sign(&bond), member.sign_on(CHAIN, &offer())]);
+        let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
+        texts.extend([member.sign(&bodies::bond(MIN_BOND)), member.sign_on(CHAIN, &offer)]);
     }
     scene.include(&texts)?;
     let [committing, revealing] = [(); 2].map(|()| {
-        let body = call(requester, agent(owner));
+        let body = call(requester, judge_of(owner));
         (body.call_id, requester.sign_on(CHAIN, &Body::AgentCall(body)))
     });
     scene.include(&[committing.1, revealing.1])?;
@@ -194,10 +140,18 @@ fn refused(code: Code, who: &Actor, body: &Body) -> Case {
 
 fn of_requesters(people: &People) -> Vec<Case> {
     let People { owner, requester, .. } = people;
-    let asked = || call(requester, agent(owner));
+    let asked = || call(requester, judge_of(owner));
     let case = |code, body: AgentCall| refused(code, requester, &Body::AgentCall(body));
     let unnamed = requester.draft(&Body::AgentCall(asked()));
     let limits = WorkLimits { input_tokens: 262_145, ..asked().limits };
+    let longer = WorkLimits { result_bytes: 16_385, ..asked().limits };
+    let payment = OnResult {
+        when: "success".to_owned(),
+        to: owner.address().into(),
+        amount: Amount::new(STAKES + 1),
+    };
+    let conditional =
+        AgentCall { appealable: Some(true), on_result: Some(vec![payment]), ..asked() };
     let derived = asked().call_id;
     vec![
         case_of_text(Code::ChainIdMismatch, requester.address(), unnamed)
@@ -214,7 +168,7 @@ fn of_requesters(people: &People) -> Vec<Case> {
         ),
         case(Code::AgentNotFound, AgentCall { agent_version: "2.0.0".to_owned(), ..asked() })
             .says("agentVersion", "2.0.0", "a version of the agent")
-            .with("agentId", agent(owner))
+            .with("agentId", judge_of(owner))
             .with("latest", "1.0.0"),
         case(Code::CallIdMismatch, AgentCall { call_id: Hash::ZERO, ..asked() }).says(
             "callId",
@@ -227,6 +181,16 @@ fn of_requesters(people: &People) -> Vec<Case> {
             "limits.inputTokens",
             262_145,
             "at most 262144",
+        ),
+        case(Code::CallLimits, AgentCall { limits: longer, ..asked() }).says(
+            "limits.resultBytes",
+            16_385,
+            "at most 16384",
+        ),
+        case(Code::CallLimits, conditional).says(
+            "onResult",
+            STAKES + 1,
+            format!("at most {STAKES}"),
         ),
         case(Code::MaxFeeTooLow, AgentCall { max_fee: Amount::new(LEAST_FEE - 1), ..asked() })
             .says("maxFee", LEAST_FEE - 1, format!("at least {LEAST_FEE}"))

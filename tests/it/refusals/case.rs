@@ -1,7 +1,7 @@
 //! One text that is refused, and exactly how.
 
 use serde_json::{Value, json};
-use tests::actor::Actor;
+use testkit::actor::Actor;
 use types::{Address, Body, Code, Rejection};
 
 /// What a text in an error must be.

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use genesis::{Genesis, Spec, Validator};
 use state::Forks;
-use tests::actor::{Actor, cancel, finish, step, turn};
-use tests::node::DevOptions;
-use tests::workload::keys;
+use testkit::actor::{Actor, cancel, finish, step, turn};
+use testkit::node::DevOptions;
+use testkit::workload::keys;
 use types::{Amount, Body, Code, Hash, Keypair, Params};
 
 use super::case::{Case, begins, case};

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use state::Forks;
-use tests::actor::Actor;
-use tests::node::DevOptions;
+use testkit::actor::Actor;
+use testkit::node::DevOptions;
 use types::agent::ExecutorId;
 use types::tx::{MinerBond, MinerOffer};
 use types::{Amount, Body, Code, Hash};

@@ -1,8 +1,8 @@
 //! A pool with little room: who is refused, who makes room for whom, and that it recovers.
 
 use serde_json::json;
-use tests::actor::{Actor, transfer};
-use tests::node::{DevOptions, wait_for};
+use testkit::actor::{Actor, transfer};
+use testkit::node::{DevOptions, wait_for};
 use types::tx::Transfer;
 use types::{Amount, Code};
 

@@ -1,8 +1,8 @@
 //! What is refused about runs and turns.
 
 use serde_json::json;
-use tests::actor::{Actor, cancel, conversation, finish, step, transfer, turn};
-use tests::node::wait_for;
+use testkit::actor::{Actor, cancel, conversation, finish, step, transfer, turn};
+use testkit::node::wait_for;
 use types::{Body, Code, Hash};
 
 use super::case::{Case, case};

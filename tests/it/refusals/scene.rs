@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tests::actor::{Actor, transfer};
-use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node, wait_for};
-use tests::workload::keys;
+use testkit::actor::{Actor, transfer};
+use testkit::http::{self, Connection};
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::workload::keys;
 use types::{Address, Code};
 
 use super::case::Case;

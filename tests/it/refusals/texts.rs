@@ -1,9 +1,9 @@
 //! What is wrong with a text, a signature, a nonce, a balance or a time.
 
 use serde_json::json;
-use tests::actor::{Actor, blob_chunk, blob_init, finish, register, step, transfer, turn};
-use tests::node::wait_for;
-use tests::workload::envelope;
+use testkit::actor::{Actor, blob_chunk, blob_init, finish, register, step, transfer, turn};
+use testkit::node::wait_for;
+use testkit::workload::envelope;
 use types::build::{Envelope, Unsigned, build_tx};
 use types::tx::{ToolCall, Transfer};
 use types::{Amount, Body, Code, Hash, Keypair, text};

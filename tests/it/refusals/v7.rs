@@ -4,9 +4,9 @@ use std::slice::from_ref;
 
 use serde_json::json;
 use state::Forks;
-use tests::actor::{Actor, conversation};
-use tests::node::{DevOptions, wait_for};
-use tests::workload::envelope;
+use testkit::actor::{Actor, conversation};
+use testkit::node::{DevOptions, wait_for};
+use testkit::workload::envelope;
 use types::build::{Envelope, build_tx};
 use types::sign_bytes::Domain;
 use types::tx::{
@@ -53,7 +53,7 @@ fn param_vote(name: &str, value: u64) -> Body {
 /// A turn with these members of a bid, signed.
 fn bidding(actor: &Actor, members: &str) -> String {
     let payload = types::build::Unsigned::build(
-        &Body::ChatTurn(tests::actor::turn("hello")),
+        &Body::ChatTurn(testkit::actor::turn("hello")),
         &actor.address().to_string(),
         &actor.key.public_key(),
         &envelope(actor.nonce),
@@ -148,7 +148,7 @@ fn bids(alice: &Actor, poor: &Actor) -> Vec<Case> {
     let transfer = {
         let bid = Bid { max_base_fee: None, tip: Some(Amount::new(5)) };
         let envelope = Envelope { bid, ..envelope(alice.nonce) };
-        build_tx(&alice.key, &tests::actor::transfer(from, 1), &envelope)
+        build_tx(&alice.key, &testkit::actor::transfer(from, 1), &envelope)
     };
     vec![
         case_of_text(Code::Malformed, from, text(r#","tip":5"#))
@@ -167,7 +167,7 @@ fn bids(alice: &Actor, poor: &Actor) -> Vec<Case> {
         case_of_text(Code::FeeAboveMax, from, text(r#","maxBaseFee":"9""#))
             .says("maxBaseFee", 9, "at least 10, the base fee")
             .with("baseFee", 10),
-        case(Code::InsufficientBalance, poor, &tests::actor::transfer(from, 0))
+        case(Code::InsufficientBalance, poor, &testkit::actor::transfer(from, 0))
             .says("amount", begins(""), "at most 0")
             .with_some("needed")
             .with("available", 0)
@@ -287,8 +287,8 @@ fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
     let texts = [alice.sign(&request), miner.sign(&Body::AgentClaim(miner.claim(run)))];
     scene.include(&texts)?;
     let texts = [
-        miner.sign(&tests::actor::step(run, 0, 300)),
-        miner.sign(&Body::AgentFinish(tests::actor::finish(run, 300, [300, 600, 100]))),
+        miner.sign(&testkit::actor::step(run, 0, 300)),
+        miner.sign(&Body::AgentFinish(testkit::actor::finish(run, 300, [300, 600, 100]))),
     ];
     scene.include(&texts)?;
     let held = run_until(&scene, run, |record| record["heldUntil"].is_u64())?;

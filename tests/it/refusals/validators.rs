@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use tests::actor::Actor;
-use tests::node::DevOptions;
-use tests::workload::envelope;
+use testkit::actor::Actor;
+use testkit::node::DevOptions;
+use testkit::workload::envelope;
 use types::params::VALIDATOR_VOTES_MAX;
 use types::tx::ValidatorVote;
 use types::{Body, Code, Keypair, PublicKey};

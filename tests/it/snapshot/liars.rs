@@ -9,10 +9,10 @@ use anyhow::Context;
 use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, SnapshotHead, Status};
 use parking_lot::Mutex;
 use serde_json::json;
-use store::offers::{Extra, FORMAT, Offer};
-use tests::net::{Member, Net, NetOptions, Network};
-use tests::node::wait_for;
-use tests::process::Signal;
+use store::snapshots::{Extra, FORMAT, Offer};
+use testkit::net::{Member, Net, NetOptions, Network};
+use testkit::node::wait_for;
+use testkit::process::Signal;
 use types::Hash;
 
 use super::{INTERVAL, edit, folders, story};
@@ -60,7 +60,7 @@ impl Lie {
             Self::Silence => "lack=Slow",
             Self::Crumbs => "a chunk of a snapshot: ",
             Self::Height(_) => "an offered snapshot: ",
-            Self::Extra | Self::Numbers | Self::Nothing => "a snapshot is offered and proved",
+            Self::Extra | Self::Numbers | Self::Nothing => "found a proved snapshot",
         }
     }
 }

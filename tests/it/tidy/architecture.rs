@@ -51,14 +51,14 @@ fn every_entry_point_in_the_architecture_is_there() {
 }
 
 #[test]
-fn every_invariant_names_what_holds_it() {
+fn every_invariant_names_what_enforces_it() {
     let text = document();
     let sources = files(&[".rs", "Cargo.toml", "clippy.toml"]);
     let mut faults = Vec::new();
     let mut invariants = 0;
     for line in text.lines().filter(|line| line.contains("**Architecture invariant:**")) {
         invariants += 1;
-        let guards = line.split_once("Held by").map(|(_, guards)| code_spans(guards));
+        let guards = line.split_once("Enforced by").map(|(_, guards)| code_spans(guards));
         let guards = guards.unwrap_or_default();
         if guards.is_empty() || !guards.iter().all(|guard| is_guard(guard, &sources)) {
             faults.push(line.to_owned());

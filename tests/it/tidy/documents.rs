@@ -154,7 +154,7 @@ fn every_table_is_described_in_the_order_of_the_schema() {
 #[test]
 fn the_readme_lists_every_command() {
     let readme = read("README.md");
-    let program = node::cli::Cli::command();
+    let program = cli::Cli::command();
     for command in program.get_subcommands().map(clap::Command::get_name) {
         assert!(readme.contains(&format!("`ombra {command}`")), "README.md has ombra {command}");
     }
@@ -197,8 +197,8 @@ fn every_setting_is_described_with_its_default() {
     let (limits, known): (BTreeMap<_, _>, BTreeMap<_, _>) =
         known.into_iter().partition(|(name, _)| name.starts_with("rpc.limits."));
 
-    let document = read("docs/operating.md");
-    let described: BTreeMap<_, _> = table_rows(section(&document, "## 2. "))
+    let document = read("docs/operations.md");
+    let described: BTreeMap<_, _> = table_rows(section(&document, "## 12. "))
         .into_iter()
         .map(|row| [row[0], row[1]].map(|cell| cell.trim_matches('`').to_owned()))
         .map(|[name, default]| (name, default))
@@ -215,8 +215,11 @@ fn every_setting_is_described_with_its_default() {
 #[test]
 fn the_gateway_lists_its_settings() {
     let document = read("docs/gateway.md");
-    let listed = first_cells(section(&document, "### 2.2 "));
-    let listed: Vec<_> = listed.iter().map(|it| it.trim_matches(['[', ']'])).collect();
+    let rows = table_rows(section(&document, "### 2.2 "));
+    // A row that describes the members of a table begins with the table: `[tools.NAME]`.
+    let listed = rows.iter().filter_map(|row| code_spans(row[0]).into_iter().next());
+    let listed = listed.map(|it| it.trim_matches(['[', ']']));
+    let listed: Vec<_> = listed.filter_map(|it| it.split('.').next()).collect();
     assert_eq!(fields_of(&read("gateway/src/settings.rs"), "Settings"), listed);
 }
 

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod arrows;
+mod circles;
 mod documents;
 mod kinds;
 mod market;
@@ -39,7 +40,10 @@ impl Source {
     /// Whether the file holds tests or benchmarks only.
     fn is_test(&self) -> bool {
         self.name() == "tests.rs"
-            || self.path.split('/').any(|part| matches!(part, "tests" | "benches" | "examples"))
+            || self
+                .path
+                .split('/')
+                .any(|part| matches!(part, "tests" | "testkit" | "benches" | "examples"))
     }
 }
 

@@ -48,7 +48,7 @@ fn a_stop_for_safety_is_not_followed_by_a_start() {
     let unit = read("packaging/systemd/ombra.service");
     assert!(unit.contains("\nRestartPreventExitStatus=5\n"), "systemd");
     assert!(read("Dockerfile").contains(r#"CMD ["start", "--hold-unsafe"]"#), "the image");
-    let compose = read("node/src/cli/testnet/compose/compose.yaml");
+    let compose = read("cli/src/testnet/compose/compose.yaml");
     assert!(compose.contains(r#"command: ["start", "--hold-unsafe"]"#), "compose");
 }
 

@@ -13,7 +13,32 @@ const BANNED_SERDE: &[&str] = &["flatten", "untagged", "skip_serializing_if", "t
 const STORED: &[&str] = &["types", "state", "store"];
 
 /// Where tests find the helpers that wait for a condition with a deadline, and the load program.
-const HELPERS: &[&str] = &["tests/support/", "tests/load/"];
+const HELPERS: &[&str] = &["testkit/src/", "tests/load/"];
+
+/// Names of files that only this project understands, and the field's word for each.
+const PRIVATE_WORDS: &[(&str, &str)] = &[
+    ("aside", "an archive"),
+    ("course", "a session"),
+    ("courses", "sessions"),
+    ("desk", "requests, or a service"),
+    ("door", "authentication"),
+    ("extent", "a cost, or a length"),
+    ("floor", "a cursor"),
+    ("gate", "flow control, or admission"),
+    ("hands", "a tool runner"),
+    ("lane", "a verifier, or a connection"),
+    ("lanes", "a verifier, or connections"),
+    ("later", "what comes later"),
+    ("lookout", "a probe, or a subscription"),
+    ("outline", "a compact block"),
+    ("patience", "timeouts, or a backoff"),
+    ("room", "space, or capacity"),
+    ("scribe", "a writer"),
+    ("settle", "a settlement, or an outcome"),
+    ("shelf", "a store"),
+    ("talk", "messages"),
+    ("visitors", "a check of origins"),
+];
 
 /// The lines before the file's test module that are not comments.
 fn code_lines(source: &Source) -> usize {
@@ -32,6 +57,20 @@ fn a_source_file_has_at_most_500_lines_of_code() {
         .map(|(source, lines)| format!("{}: {lines}", source.path))
         .collect();
     assert_none(&faults, "files that are too long; split them by what they hold");
+}
+
+#[test]
+fn files_and_folders_have_names_of_the_field() {
+    let mut faults = Vec::new();
+    for source in files(&[".rs"]) {
+        let stem = source.path.trim_end_matches(".rs");
+        for (word, instead) in PRIVATE_WORDS {
+            if stem.split('/').any(|part| part == *word) {
+                faults.push(format!("{}: say {instead} instead of {word}", source.path));
+            }
+        }
+    }
+    assert_none(&faults, "names that a newcomer cannot guess (STYLE.md)");
 }
 
 #[test]

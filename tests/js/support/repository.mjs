@@ -10,7 +10,7 @@ export const VECTORS = read("types/vectors.json");
 /** What JavaScript and Python clients sign. */
 export const CLIENTS = read("types/fixtures/clients.json");
 /** What all languages agree on about the agent methods. */
-export const METHODS = read("miner/fixtures/agent-methods.json");
+export const METHODS = read("agent/fixtures/agent-methods.json");
 
 /** Golden ids, commitments and prices of the agent market. */
 export const MARKET = read("types/market_vectors.json");

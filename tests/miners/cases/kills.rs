@@ -3,29 +3,21 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use tests::crowd::Crowd;
-use tests::miners::{Miner, MinerHome};
+use testkit::crowd::Crowd;
+use testkit::dice::Dice;
+use testkit::miners::{Miner, MinerHome};
+use testkit::suite::{Outcome, say};
 
-use crate::{Extent, Outcome, say};
+use crate::Extent;
 
 /// Runs that are asked for in each second of deaths.
 const RUNS_PER_SECOND: u64 = 3;
 /// How long a life is, milliseconds.
 const LIFE_MS: (u64, u64) = (100, 900);
 
-/// Numbers that look random and follow from a seed: the generator of Lehmer.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, from: u64, below: u64) -> u64 {
-        self.0 = self.0 % 2_147_483_646 * 48_271 % 2_147_483_647 + 1;
-        from + self.0 % (below - from)
-    }
-}
-
 pub(crate) fn run(extent: Extent) -> anyhow::Result<Outcome> {
     say(&format!("seed {}", extent.seed));
-    let mut dice = Dice(extent.seed);
+    let mut dice = Dice::new(extent.seed);
     let runs = usize::try_from(extent.seconds * RUNS_PER_SECOND)?;
     let mut crowd = Crowd::new()?;
     let mut miners =

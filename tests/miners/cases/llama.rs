@@ -2,19 +2,21 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use infer::SMOLLM2_135M;
 use serde_json::{Value, json};
-use tests::http::Connection;
-use tests::miners::{MinerHome, Requester, Wish, text};
-use tests::net::free_ports;
-use tests::node::{DevOptions, Node, wait_for};
-use tests::python;
+use testkit::http::Connection;
+use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::net::free_ports;
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::process::Process;
+use testkit::python;
+use testkit::suite::Outcome;
 use types::Hash;
 
-use crate::{Extent, Outcome};
+use crate::Extent;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/miners/python/llama_server.py");
 /// Its wheel has all that it needs.
@@ -24,16 +26,6 @@ const PACKAGES: [&str; 2] = ["--no-deps", "xllamacpp==2026.10.11549"];
 const STORY: &str = "Write a long story about a miner, a node and a chain.";
 /// Few tokens of one step.
 const STEP_TOKENS: u64 = 24;
-
-/// A server that runs. Dropping it is `kill -9`.
-pub(super) struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 /// What a server is started with.
 pub(super) struct Llama {
@@ -56,14 +48,15 @@ impl Llama {
         Ok(Ok(Self { python, model, address, log: folder.join("llama.log") }))
     }
 
-    pub(super) fn start(&self) -> anyhow::Result<Server> {
+    pub(super) fn start(&self) -> anyhow::Result<Process> {
         let log = std::fs::File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(&self.python);
         command.arg(SCRIPT).arg(&self.model).arg(self.address.port().to_string());
         command.env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
-        let mut server = Server(command.stdout(Stdio::null()).stderr(log).spawn()?);
+        command.stdout(Stdio::null()).stderr(log);
+        let mut server = Process::start("the server", &mut command)?;
         wait_for("llama.cpp's server to answer", || {
-            let ended = server.0.try_wait()?;
+            let ended = server.child.try_wait()?;
             ensure!(ended.is_none(), "it ended: {}", std::fs::read_to_string(&self.log)?);
             let health = Connection::open(self.address).and_then(|mut it| it.get("/health"));
             Ok(health.is_ok().then_some(()))
@@ -166,7 +159,7 @@ impl Scene {
     }
 
     /// Killed in the middle of an answer; the run goes on when it is back.
-    fn dies(&self, requester: &mut Requester, server: Server) -> anyhow::Result<Server> {
+    fn dies(&self, requester: &mut Requester, server: Process) -> anyhow::Result<Process> {
         let before = self.home.logged()?.len();
         // Paid for 300 tokens: long enough to die in, and written in time where the machine is busy.
         let run = requester.ask(&Wish { max_fee: 400, ..Wish::new(STORY, &[]) })?;
@@ -179,7 +172,7 @@ impl Scene {
         wait_for("the miner to notice", || {
             let logged = self.home.logged()?;
             let since = logged.get(before..).unwrap_or_default();
-            Ok(since.contains("the back end is asked again").then_some(()))
+            Ok(since.contains("asking the back end again").then_some(()))
         })?;
         let record = self.record(&run)?;
         ensure!(text(&record, "status") == "claimed", "it is not waited for: {record}");
@@ -192,7 +185,7 @@ impl Scene {
     }
 
     /// While it is away nothing is claimed, and the reason is told; when it is back, the run is.
-    fn is_away(&self, requester: &mut Requester, server: Server) -> anyhow::Result<Server> {
+    fn is_away(&self, requester: &mut Requester, server: Process) -> anyhow::Result<Process> {
         drop(server);
         let before = self.home.logged()?.len();
         let wish = Wish::new("What is the capital of Italy? Answer with one word.", &[]);

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::miners::{MinerHome, micro};
-use tests::net::free_ports;
-use tests::node::{DevOptions, Node, wait_for};
+use testkit::miners::{MinerHome, micro};
+use testkit::net::free_ports;
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::suite::Outcome;
 
 use super::llama::Llama;
-use crate::{Extent, Outcome};
+use crate::Extent;
 
 /// Who publishes, who asks, and the miners.
 const OWNER: &str = "0";
@@ -38,7 +39,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
     let miners = homes.iter().map(MinerHome::start).collect::<anyhow::Result<Vec<_>>>()?;
     let told = play(&node, folder.path());
     let told = told.map_err(|fault| homes.iter().fold(fault, |fault, it| it.explain(&fault)))?;
-    miners.into_iter().try_for_each(tests::miners::Miner::stop)?;
+    miners.into_iter().try_for_each(testkit::miners::Miner::stop)?;
     Ok(Outcome::Passed(told))
 }
 

@@ -2,21 +2,22 @@
 //! SDK for Python.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::gate::Gate;
-use tests::miners::{MinerHome, Requester, Wish, text};
-use tests::net::free_ports;
-use tests::node::{DevOptions, Node, wait_for};
-use tests::process::{self, Signal};
-use tests::python;
-use tests::script::{Model, Question, Reply};
+use testkit::breakpoint::Breakpoint;
+use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::net::free_ports;
+use testkit::node::{DevOptions, Node, wait_for};
+use testkit::process::{self, Process, Signal};
+use testkit::python;
+use testkit::script::{Model, Question, Reply};
+use testkit::suite::Outcome;
 use types::Hash;
 
-use crate::{Extent, Outcome};
+use crate::Extent;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/miners/python/notes_server.py");
 const PACKAGES: [&str; 3] =
@@ -29,24 +30,14 @@ const HELD: &str = "16:31";
 /// In the miner's environment, and never in a server's.
 const SECRET: &str = "OMBRA_TEST_SECRET";
 
-/// A server that runs. Dropping it is `kill -9`.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
 struct Scene {
     home: MinerHome,
     requester: Requester,
     /// Where the model waits when it is asked to.
-    gate: Arc<Gate>,
+    gate: Arc<Breakpoint>,
     repository: PathBuf,
     _node: Node,
-    _notes: Server,
+    _notes: Process,
     _folder: tempfile::TempDir,
 }
 
@@ -82,7 +73,7 @@ fn repository(folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Calls the tool that the prompt names with the arguments after it, and then says what it was told.
-fn follow(question: &Question, gate: &Gate) -> Reply {
+fn follow(question: &Question, gate: &Breakpoint) -> Reply {
     if question.outputs > 0 {
         return Reply::said(&question.told);
     }
@@ -100,12 +91,12 @@ impl Scene {
         let port = free_ports(1)?;
         let mut notes = Command::new(python);
         notes.arg(SCRIPT).arg(port.to_string()).env("PYTHONDONTWRITEBYTECODE", "1");
-        let notes = Server(notes.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
+        let notes = Process::start("the server", notes.stdin(Stdio::null()).stdout(Stdio::null()))?;
         wait_for("the server over HTTP to listen", || {
             Ok(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok().then_some(()))
         })?;
 
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(Breakpoint::default());
         let holding = Arc::clone(&gate);
         let model = Model::start(move |question: &Question| follow(question, &holding))?;
         let node = Node::start(DevOptions { accounts: 2, ..DevOptions::from_environment() })?;
@@ -209,7 +200,7 @@ impl Scene {
     }
 
     /// The environment of the servers has nothing of the miner's.
-    fn is_confined(&self, miner: &tests::miners::Miner) -> anyhow::Result<()> {
+    fn is_confined(&self, miner: &testkit::miners::Miner) -> anyhow::Result<()> {
         let own = process::environment(miner.pid())?;
         ensure!(own.contains(SECRET), "the miner has no secret");
         for server in ["time", "git"] {

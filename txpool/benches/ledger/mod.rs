@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
-use txpool::{Fault, Ports};
+use txpool::{PoolFault, Ports};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
 mod nothing;
@@ -21,7 +21,7 @@ struct Nonces {
 }
 
 impl PricedDraft for Nonces {
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
         self.next.insert(tx.from(), tx.nonce());
         Ok(TakenBack::Yes)
     }
@@ -44,7 +44,7 @@ impl PricedDraft for Nonces {
 }
 
 impl PhasedDraft for Nonces {
-    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
+    fn is_early(&self, _: &CheckedTx) -> Result<bool, PoolFault> {
         Ok(false)
     }
 
@@ -54,7 +54,7 @@ impl PhasedDraft for Nonces {
 }
 
 impl PendingLedger for Nonces {
-    fn account(&self, address: Address) -> Result<Account, Fault> {
+    fn account(&self, address: Address) -> Result<Account, PoolFault> {
         let nonce = self.next.get(&address).copied().unwrap_or(0);
         Ok(Account { balance: Amount::MAX, nonce })
     }
@@ -72,11 +72,11 @@ impl PendingLedger for Nonces {
         &mut self,
         _: &BTreeMap<Address, Amount>,
         _: &BTreeMap<Address, BondChange>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PoolFault> {
         Ok(true)
     }
 
-    fn reset(&mut self) -> Result<(), Fault> {
+    fn reset(&mut self) -> Result<(), PoolFault> {
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! A chain without blocks, and events that nobody hears.
 
-use txpool::ports::{Chain, EventSink};
-use txpool::{Fault, PoolEvent};
+use txpool::ports::{CommittedChain, EventSink};
+use txpool::{PoolEvent, PoolFault};
 use types::Hash;
 
 /// Both.
 pub(crate) struct Nothing;
 
-impl Chain for Nothing {
-    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
+impl CommittedChain for Nothing {
+    fn is_included(&self, _: Hash) -> Result<bool, PoolFault> {
         Ok(false)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use state::{MemoryChain, PendingState, Retracted, TxError, fees};
-use txpool::Fault;
+use txpool::PoolFault;
 use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
@@ -40,13 +40,13 @@ impl Draft {
 fn admit_error(error: TxError) -> AdmitError {
     match error {
         TxError::Rejected(reason) => AdmitError::Rejected(*reason),
-        TxError::Storage(fault) => AdmitError::Fault(Fault::new(fault)),
+        TxError::Storage(fault) => AdmitError::Fault(PoolFault::new(fault)),
     }
 }
 
 impl PricedDraft for Draft {
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
-        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
+        Ok(match self.draft.retract(tx).map_err(PoolFault::new)? {
             Retracted::Yes => TakenBack::Yes,
             Retracted::After(hash) => TakenBack::After(hash),
             Retracted::Spent(address) => TakenBack::Spent(address),
@@ -72,8 +72,8 @@ impl PricedDraft for Draft {
 }
 
 impl PhasedDraft for Draft {
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
-        self.draft.is_early(tx).map_err(Fault::new)
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
+        self.draft.is_early(tx).map_err(PoolFault::new)
     }
 
     fn check_form(&self, _: &CheckedTx) -> Result<(), Rejection> {
@@ -82,8 +82,8 @@ impl PhasedDraft for Draft {
 }
 
 impl PendingLedger for Draft {
-    fn account(&self, address: Address) -> Result<Account, Fault> {
-        self.draft.account(address).map_err(Fault::new)
+    fn account(&self, address: Address) -> Result<Account, PoolFault> {
+        self.draft.account(address).map_err(PoolFault::new)
     }
 
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
@@ -102,14 +102,14 @@ impl PendingLedger for Draft {
         &mut self,
         credits: &BTreeMap<Address, Amount>,
         bonds: &BTreeMap<Address, BondChange>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PoolFault> {
         let blocks = self.blocks.lock();
         let (base, last) = (blocks.chain.base(), &blocks.last);
-        self.draft.advance(base, last, credits, bonds).map_err(Fault::new)
+        self.draft.advance(base, last, credits, bonds).map_err(PoolFault::new)
     }
 
-    fn reset(&mut self) -> Result<(), Fault> {
+    fn reset(&mut self) -> Result<(), PoolFault> {
         let base = self.blocks.lock().chain.base();
-        self.draft.reset(base).map(drop).map_err(Fault::new)
+        self.draft.reset(base).map(drop).map_err(PoolFault::new)
     }
 }

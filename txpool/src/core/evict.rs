@@ -14,20 +14,18 @@ use std::collections::BTreeSet;
 
 use types::{CheckedTx, Code, Rejection};
 
-use super::Core;
-use super::limits::{Newcomer, Room};
-use crate::entries::{Entry, Place};
-use crate::error::Fault;
-use crate::market::{Least, Rate, is_outbid, rate};
-use crate::order::Ready;
+use super::contents::Contents;
+use super::draft::Draft;
+use super::history::History;
+use super::limits::{Capacity, Limits, Newcomer, Room, VICTIMS_MAX};
+use crate::entries::{Entry, EntryPlace};
+use crate::error::PoolFault;
+use crate::market::{Least, Market, is_outbid};
 use crate::ports::{AdmitError, TakenBack};
 use crate::senders::SenderId;
 use crate::slab::Slot;
-use crate::tally::{Half, Volume};
+use crate::tally::Volume;
 
-/// How many transactions make room for one newcomer. All of this happens under the pool's lock, and a
-/// newcomer need not get into a block, so it costs its sender nothing.
-const VICTIMS_MAX: usize = 64;
 /// How often the draft is asked for one newcomer to do without a transaction: those that make room, and
 /// those that go because they build on them.
 const TAKEN_BACK_MAX: usize = 128;
@@ -41,18 +39,30 @@ pub(super) struct Gone {
     reason: Rejection,
 }
 
-impl Core {
-    /// Whether enough is worth less than the transaction would be for it to fit.
-    pub(super) fn is_dearer(&self, tx: &CheckedTx) -> bool {
-        let Some(market) = &self.market else { return false };
-        market.can_free(self.worth(tx), self.lack_beyond_queue(tx), VICTIMS_MAX)
+/// Makes room in the pool.
+pub(super) struct Eviction<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) contents: &'a mut Contents,
+    pub(super) draft: &'a mut Draft,
+    pub(super) history: &'a mut History,
+}
+
+impl Eviction<'_> {
+    const fn capacity(&self) -> Capacity<'_> {
+        Capacity { limits: self.limits, contents: self.contents, draft: self.draft }
     }
 
-    /// What the transaction would be worth; none if it would wait for the base fee to fall.
-    fn worth(&self, tx: &CheckedTx) -> Option<Rate> {
-        let id = self.senders.find(tx.from()).map(|(id, _)| id);
-        let most = self.ledger.highest_base_fee(tx).unwrap_or(u64::MAX);
-        self.market.as_ref()?.worth(id, rate(tx), most)
+    /// Evicts queued transactions until the transaction, for which there was room by
+    /// [`Capacity::room_for`], fits.
+    pub(super) fn make_room(&mut self, tx: &CheckedTx, newcomer: Newcomer, now_ms: u64) {
+        while self.capacity().lack(tx, newcomer) != Volume::default() {
+            let Some((_, id)) = self.contents.senders().longest_queue() else { return };
+            let Some((_, victim)) = self.capacity().victim() else { return };
+            let (place, reason) = ((id, victim.nonce()), self.capacity().pool_full());
+            self.history.drop_queued(self.contents, place, reason, now_ms);
+            self.contents.close_if_empty(id);
+            self.history.evicted();
+        }
     }
 
     /// Takes out what has to go for the transaction to fit in the place of that and of everything queued.
@@ -68,7 +78,7 @@ impl Core {
             Room::Shared => self.take_from_givers(tx, &mut gone),
             Room::Dearer => self
                 .take_lowest(tx, &mut gone)
-                .map(|()| self.lack_beyond_queue(tx) == Volume::default()),
+                .map(|()| self.capacity().lack_beyond_queue(tx) == Volume::default()),
         };
         match answer {
             Ok(true) => return Ok(gone),
@@ -78,18 +88,18 @@ impl Core {
                 return Err(fault.into());
             }
         }
-        Err(self.pool_full().into())
+        Err(self.capacity().pool_full().into())
     }
 
     /// Takes out what is worth the least. A fault leaves what was taken out in `gone`.
-    fn take_lowest(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<(), Fault> {
+    fn take_lowest(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<(), PoolFault> {
         let (mut passed, mut budget) = (BTreeSet::new(), TAKEN_BACK_MAX);
         for _ in 0..VICTIMS_MAX {
-            if self.lack_beyond_queue(tx) == Volume::default() {
+            if self.capacity().lack_beyond_queue(tx) == Volume::default() {
                 return Ok(());
             }
-            let worth = self.worth(tx);
-            let lowest = self.market.as_ref().and_then(|market| market.lowest(&passed));
+            let worth = self.capacity().worth(tx);
+            let lowest = self.contents.market().and_then(|market| market.lowest(&passed));
             let Some((least, id)) = lowest.filter(|(least, _)| is_outbid(*least, worth)) else {
                 break;
             };
@@ -106,48 +116,29 @@ impl Core {
     /// Those with the most in the tenth give way to the transaction. What they had there counts with all
     /// others, and as much of what they sent last goes as has no room with these. Answers whether there is
     /// room for the transaction then.
-    fn take_from_givers(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<bool, Fault> {
-        let Some(givers) = self.givers(tx) else { return Ok(false) };
-        let (_, limit) = self.used_and_limit(self.tally.halves().total());
-        if let Some(market) = &mut self.market {
-            market.give_way(&givers);
-        }
+    fn take_from_givers(
+        &mut self,
+        tx: &CheckedTx,
+        gone: &mut Vec<Gone>,
+    ) -> Result<bool, PoolFault> {
+        let Some(givers) = self.capacity().givers(tx) else { return Ok(false) };
+        let (_, limit) = self.capacity().used_and_limit(self.contents.halves().total());
+        self.contents.give_way(&givers);
         let mut budget = TAKEN_BACK_MAX;
         for giver in givers.iter().cycle().take(VICTIMS_MAX) {
-            if budget == 0 || gone.len() >= VICTIMS_MAX || !self.exceeds(limit, tx) {
+            if budget == 0 || gone.len() >= VICTIMS_MAX || !self.capacity().exceeds(limit, tx) {
                 break;
             }
             self.evict_last(*giver, &shared(), &mut budget, gone)?;
         }
-        Ok(!self.exceeds(limit, tx))
-    }
-
-    /// Whether there is more beside the tenth than there may be, or more in all with the transaction, even
-    /// when nothing is queued any more.
-    fn exceeds(&self, limit: Volume, tx: &CheckedTx) -> bool {
-        let queued = self.tally.halves().queued;
-        let (used, _) = self.used_and_limit(self.tally.halves().total());
-        let lack = self.lack_beyond_queue(tx);
-        used.count.saturating_sub(queued.count) > limit.count
-            || used.bytes.saturating_sub(queued.bytes) > limit.bytes
-            || lack != Volume::default()
-    }
-
-    /// What has to go for the transaction when nothing is queued any more.
-    fn lack_beyond_queue(&self, tx: &CheckedTx) -> Volume {
-        let lack = self.lack(tx, Newcomer::Executable);
-        let queued = self.tally.halves().queued;
-        Volume {
-            count: lack.count.saturating_sub(queued.count),
-            bytes: lack.bytes.saturating_sub(queued.bytes),
-        }
+        Ok(!self.capacity().exceeds(limit, tx))
     }
 
     /// What was taken out is dropped.
     pub(super) fn bury_all(&mut self, gone: Vec<Gone>, now_ms: u64) {
         for Gone { entry, reason } in gone {
-            self.bury(entry, reason, now_ms);
-            self.tally.evicted();
+            self.history.bury(entry, reason, now_ms);
+            self.history.evicted();
         }
     }
 
@@ -155,19 +146,8 @@ impl Core {
     pub(super) fn put_back(&mut self, gone: Vec<Gone>) {
         // Each was the last one of its sender when it went.
         for Gone { entry, reason: _ } in gone.into_iter().rev() {
-            let (tx, arrival, is_journalled) =
-                (entry.tx.clone(), entry.arrival, entry.is_journalled);
-            let sender = self.senders.open(tx.from(), tx.nonce());
-            let slot = self.entries.put_back(Entry { sender, ..entry });
-            let ready = Ready { slot, sender, bytes: tx.encoded_bytes() };
-            let seq = self.order.append_unsettled(ready);
-            self.set_place(slot, Place::Pending(seq));
-            self.senders.push_unsettled(sender, slot);
-            self.offer(sender, slot);
-            self.enter(&tx, Half::Pending);
-            if !is_journalled {
-                self.written.expect(slot, arrival);
-            }
+            let slot = self.contents.put_back(entry, self.draft);
+            self.history.came_back(slot, self.contents);
         }
     }
 
@@ -179,7 +159,7 @@ impl Core {
         reason: &Rejection,
         budget: &mut usize,
         gone: &mut Vec<Gone>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PoolFault> {
         let Some(slot) = self.last_pending(id) else { return Ok(false) };
         let mut goals = vec![slot];
         let mut lost = None;
@@ -198,18 +178,19 @@ impl Core {
                         Some(first) => reason.clone().with("after", first),
                         None => reason.clone(),
                     };
-                    if let Some(entry) = self.remove_last(id, last) {
+                    if let Some(entry) = self.contents.take_last_pending(id, last) {
                         gone.push(Gone { entry, reason });
                     }
                 }
                 TakenBack::After(hash) => {
-                    let Some(dependent) = self.entries.slot(hash) else { break };
+                    let Some(dependent) = self.contents.entries().slot(hash) else { break };
                     lost.get_or_insert_with(|| tx.hash());
                     goals.push(dependent);
                 }
                 TakenBack::Spent(address) => {
-                    let spender = self.senders.find(address).map(|(id, _)| id);
-                    let Some(spent) = spender.and_then(|id| self.last_settled(id)) else { break };
+                    let spender = self.contents.senders().find(address).map(|(id, _)| id);
+                    let spent = spender.and_then(|id| self.contents.last_settled(id));
+                    let Some(spent) = spent else { break };
                     lost.get_or_insert_with(|| tx.hash());
                     goals.push(spent);
                 }
@@ -218,58 +199,44 @@ impl Core {
         }
         let is_done = self.pending_at(slot).is_none();
         // What stays because the budget was spent can go for the next newcomer.
-        self.wants_rebuild |= !is_done && *budget > 0;
+        if !is_done && *budget > 0 {
+            self.draft.want_rebuild();
+        }
         Ok(is_done)
     }
 
-    fn take_back(&mut self, id: SenderId, tx: &CheckedTx) -> Result<TakenBack, Fault> {
-        let is_settled = self.senders.get(id).is_some_and(crate::senders::Sender::is_settled);
-        if !is_settled {
+    fn take_back(&mut self, id: SenderId, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
+        if !self.contents.is_sender_settled(id) {
             // The draft does not have it.
             return Ok(TakenBack::Yes);
         }
-        let answer = self.ledger.take_back(tx)?;
-        self.has_taken_back |= answer == TakenBack::Yes;
-        Ok(answer)
-    }
-
-    /// Takes out the last executable transaction of a sender, which is on the draft no more.
-    fn remove_last(&mut self, id: SenderId, slot: Slot) -> Option<Entry> {
-        if let Some(Place::Pending(seq)) = self.entries.get(slot).map(|entry| entry.place) {
-            self.order.remove(seq);
-        }
-        self.withdraw(id, slot);
-        self.senders.pop_pending(id);
-        let entry = self.lift(slot);
-        self.senders.close_if_empty(id);
-        entry
+        self.draft.evict(tx)
     }
 
     fn last_pending(&self, id: SenderId) -> Option<Slot> {
-        self.senders.get(id)?.pending.back().copied()
-    }
-
-    /// The sender's last transaction that the draft has.
-    pub(super) fn last_settled(&self, id: SenderId) -> Option<Slot> {
-        let sender = self.senders.get(id)?;
-        sender.pending.get(sender.settled.checked_sub(1)?).copied()
+        self.contents.senders().get(id)?.pending.back().copied()
     }
 
     fn pending_at(&self, slot: Slot) -> Option<(SenderId, CheckedTx)> {
-        let Entry { tx, sender, place, .. } = self.entries.get(slot)?;
-        matches!(place, Place::Pending(_)).then(|| (*sender, tx.clone()))
+        let Entry { tx, sender, place, .. } = self.contents.entries().get(slot)?;
+        matches!(place, EntryPlace::Pending(_)).then(|| (*sender, tx.clone()))
     }
 
     /// Drops executable transactions that have waited for too long, each with those of its sender after
-    /// it. No more at a time than are executed again at a time.
-    pub(super) fn drop_expired(&mut self, now_ms: u64) -> Result<(), Fault> {
-        let age_max_ms = self.config.age_max_ms;
-        let mut budget = self.slice();
+    /// it: at most so many.
+    pub(super) fn drop_expired(
+        &mut self,
+        age_max_ms: u64,
+        mut budget: usize,
+        now_ms: u64,
+    ) -> Result<(), PoolFault> {
         while budget > 0 {
-            let Some(slot) = self.market.as_ref().and_then(crate::market::Market::oldest) else {
+            let Some(slot) = self.contents.market().and_then(Market::oldest) else {
                 return Ok(());
             };
-            let Some(Entry { sender, accepted_ms, .. }) = self.entries.get(slot) else { break };
+            let Some(Entry { sender, accepted_ms, .. }) = self.contents.entries().get(slot) else {
+                break;
+            };
             if now_ms.saturating_sub(*accepted_ms) < age_max_ms {
                 return Ok(());
             }

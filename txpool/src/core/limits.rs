@@ -12,13 +12,16 @@
 
 use types::{CheckedTx, Code, Rejection};
 
-use super::Core;
-use crate::market::is_favoured;
+use super::contents::Contents;
+use super::draft::Draft;
+use crate::Config;
+use crate::market::{Rate, is_favoured, rate};
 use crate::senders::SenderId;
 use crate::tally::Volume;
 
-/// So many places in the tenth are given away at a time, while others wait for the pool.
-const SHARED_MAX: usize = 256;
+/// How many transactions make room for one newcomer. All of this happens under the pool's lock, and a
+/// newcomer need not get into a block, so it costs its sender nothing.
+pub(super) const VICTIMS_MAX: usize = 64;
 
 /// What the newcomer would be.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +41,46 @@ pub(super) enum Room {
     Dearer,
 }
 
-impl Core {
+/// What the operator allows.
+pub(super) struct Limits {
+    /// How much there may be at all.
+    max: Volume,
+    sender_count_max: usize,
+    nonce_window: u64,
+    retry_after_ms: u64,
+    max_clock_skew_ms: u64,
+}
+
+impl Limits {
+    pub(super) const fn new(config: &Config, max_clock_skew_ms: u64) -> Self {
+        Self {
+            max: Volume { count: config.count_max, bytes: config.bytes_max },
+            sender_count_max: config.sender_count_max,
+            nonce_window: config.nonce_window,
+            retry_after_ms: config.retry_after_ms,
+            max_clock_skew_ms,
+        }
+    }
+
+    /// The most transactions of one sender.
+    pub(super) const fn sender_count_max(&self) -> usize {
+        self.sender_count_max
+    }
+
+    /// How far a nonce may be beyond the sender's last executable one.
+    pub(super) const fn nonce_window(&self) -> u64 {
+        self.nonce_window
+    }
+}
+
+/// The limits against what is in the pool.
+pub(super) struct Capacity<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) contents: &'a Contents,
+    pub(super) draft: &'a Draft,
+}
+
+impl Capacity<'_> {
     /// Whether the pool's own rules let the transaction in: `POOL_FULL`, `SENDER_LIMIT`,
     /// `CLOCK_SKEW`.
     pub(super) fn room_for(
@@ -47,7 +89,7 @@ impl Core {
         newcomer: Newcomer,
         now_ms: u64,
     ) -> Result<Room, Rejection> {
-        let own = self.senders.find(tx.from()).map(|(_, sender)| sender);
+        let own = self.contents.senders().find(tx.from()).map(|(_, sender)| sender);
         let is_free = self.fits(tx, newcomer, own.map_or(0, |sender| sender.queued.len()));
         let is_executable = newcomer == Newcomer::Executable;
         let room = match is_free {
@@ -57,15 +99,15 @@ impl Core {
             false if is_executable && self.is_dearer(tx) => Room::Dearer,
             false => return Err(self.pool_full()),
         };
-        let (count, max) = (own.map_or(0, |s| s.count()), self.config.sender_count_max);
+        let (count, max) = (own.map_or(0, |s| s.count()), self.limits.sender_count_max);
         if count >= max {
             let got = format_args!("{} with {count} transactions in the pool", tx.from());
             let expected = format_args!("a sender with fewer than {max}");
             return Err(Rejection::new(Code::SenderLimit, "from", got, expected)
                 .with("limit", max)
-                .with("retryAfterMs", self.config.retry_after_ms));
+                .with("retryAfterMs", self.limits.retry_after_ms));
         }
-        let latest_ms = now_ms.saturating_add(self.max_clock_skew_ms);
+        let latest_ms = now_ms.saturating_add(self.limits.max_clock_skew_ms);
         if tx.timestamp() > latest_ms {
             let expected = format_args!("at most {latest_ms}");
             return Err(Rejection::new(Code::ClockSkew, "timestamp", tx.timestamp(), expected)
@@ -75,7 +117,7 @@ impl Core {
     }
 
     fn fits(&self, tx: &CheckedTx, newcomer: Newcomer, own_queue: usize) -> bool {
-        let halves = self.tally.halves();
+        let halves = self.contents.halves();
         if newcomer == Newcomer::Executable && self.is_within_tenth(tx) {
             return true;
         }
@@ -102,7 +144,7 @@ impl Core {
 
     /// What counts of `total`, and how much that may be.
     pub(super) fn used_and_limit(&self, total: Volume) -> (Volume, Volume) {
-        let Some(market) = &self.market else { return (total, self.max()) };
+        let Some(market) = self.contents.market() else { return (total, self.limits.max) };
         let (kept, others) = (market.kept(), self.nine_tenths());
         let used = Volume {
             count: total.count.saturating_sub(kept.count),
@@ -114,60 +156,54 @@ impl Core {
         (used, limit)
     }
 
-    /// How much there may be at all.
-    const fn max(&self) -> Volume {
-        Volume { count: self.config.count_max, bytes: self.config.bytes_max }
-    }
-
     /// How much there may be from v7 on beside what is kept for steps and ends of runs.
     const fn nine_tenths(&self) -> Volume {
-        let Volume { count, bytes } = self.max();
+        let Volume { count, bytes } = self.limits.max;
         Volume { count: count.saturating_sub(count / 10), bytes: bytes.saturating_sub(bytes / 10) }
     }
 
     /// Whether the transaction has a place in the tenth that is kept.
     fn is_within_tenth(&self, tx: &CheckedTx) -> bool {
-        let (max, total) = (self.max(), self.tally.halves().total());
+        let (max, total) = (self.limits.max, self.contents.halves().total());
         let bytes = total.bytes.saturating_add(tx.encoded_bytes());
         self.fits_tenth(tx) && total.count < max.count && bytes <= max.bytes
     }
 
     fn fits_tenth(&self, tx: &CheckedTx) -> bool {
-        let Some(market) = self.market.as_ref().filter(|_| is_favoured(tx)) else { return false };
-        let id = self.senders.find(tx.from()).map(|(id, _)| id);
+        let Some(market) = self.contents.market().filter(|_| is_favoured(tx)) else {
+            return false;
+        };
+        let id = self.contents.senders().find(tx.from()).map(|(id, _)| id);
         market.fits_tenth(id, tx.encoded_bytes())
     }
 
     /// Those with more in the tenth that have to give way to the transaction; none if it may have no place
     /// there, or waits for the base fee to fall.
     pub(super) fn givers(&self, tx: &CheckedTx) -> Option<Vec<SenderId>> {
-        let market = self.market.as_ref().filter(|_| is_favoured(tx))?;
-        let id = self.senders.find(tx.from()).map(|(id, _)| id);
-        let most = self.ledger.highest_base_fee(tx).unwrap_or(u64::MAX);
+        let market = self.contents.market().filter(|_| is_favoured(tx))?;
+        let id = self.contents.senders().find(tx.from()).map(|(id, _)| id);
+        let most = self.draft.highest_base_fee(tx);
         market.worth(id, 0, most)?;
         if market.is_kept(id) { market.givers(id, tx.encoded_bytes()) } else { None }
     }
 
-    /// Gives places in the tenth that have become free, and shares in it, to those who could have more.
-    pub(super) fn share_tenth(&mut self) {
-        let total = self.tally.halves().total();
+    /// What room there is beside the tenth.
+    pub(super) fn room_beside_tenth(&self) -> Volume {
+        let total = self.contents.halves().total();
         let (used, limit) = self.used_and_limit(total);
-        let room = Volume {
+        Volume {
             count: limit.count.saturating_sub(used.count),
             bytes: limit.bytes.saturating_sub(used.bytes),
-        };
-        if let Some(market) = &mut self.market {
-            market.share(room, SHARED_MAX);
         }
     }
 
     /// How much has to go for the transaction.
     pub(super) fn lack(&self, tx: &CheckedTx, newcomer: Newcomer) -> Volume {
-        let total = self.tally.halves().total();
+        let total = self.contents.halves().total();
         let (used, limit) = self.used_and_limit(total);
         let bytes = tx.encoded_bytes();
         if newcomer == Newcomer::Executable && self.fits_tenth(tx) {
-            let (max, others) = (self.max(), self.nine_tenths());
+            let (max, others) = (self.limits.max, self.nine_tenths());
             let over = total.bytes.saturating_add(bytes).saturating_sub(max.bytes);
             return Volume {
                 count: (used.count.saturating_sub(others.count))
@@ -181,31 +217,54 @@ impl Core {
         }
     }
 
-    /// Who goes next: its sender's queue length, and the transaction.
-    fn victim(&self) -> Option<(usize, CheckedTx)> {
-        let (length, id) = self.senders.longest_queue()?;
-        let (_, slot) = self.senders.get(id)?.queued.last_key_value()?;
-        Some((length, self.entries.get(*slot)?.tx.clone()))
+    /// Which queued transaction goes next: its sender's queue length, and the transaction.
+    pub(super) fn victim(&self) -> Option<(usize, CheckedTx)> {
+        let (length, id) = self.contents.senders().longest_queue()?;
+        let (_, slot) = self.contents.senders().get(id)?.queued.last_key_value()?;
+        Some((length, self.contents.entries().get(*slot)?.tx.clone()))
     }
 
-    /// Evicts queued transactions until the transaction, for which there was room by
-    /// [`Core::room_for`], fits.
-    pub(super) fn make_room(&mut self, tx: &CheckedTx, newcomer: Newcomer, now_ms: u64) {
-        while self.lack(tx, newcomer) != Volume::default() {
-            let Some((_, id)) = self.senders.longest_queue() else { return };
-            let Some((_, victim)) = self.victim() else { return };
-            self.drop_queued(id, victim.nonce(), self.pool_full(), now_ms);
-            self.senders.close_if_empty(id);
-            self.tally.evicted();
+    /// Whether enough is worth less than the transaction would be for it to fit.
+    fn is_dearer(&self, tx: &CheckedTx) -> bool {
+        let Some(market) = self.contents.market() else { return false };
+        market.can_free(self.worth(tx), self.lack_beyond_queue(tx), VICTIMS_MAX)
+    }
+
+    /// What the transaction would be worth; none if it would wait for the base fee to fall.
+    pub(super) fn worth(&self, tx: &CheckedTx) -> Option<Rate> {
+        let id = self.contents.senders().find(tx.from()).map(|(id, _)| id);
+        let most = self.draft.highest_base_fee(tx);
+        self.contents.market()?.worth(id, rate(tx), most)
+    }
+
+    /// Whether there is more beside the tenth than there may be, or more in all with the transaction, even
+    /// when nothing is queued any more.
+    pub(super) fn exceeds(&self, limit: Volume, tx: &CheckedTx) -> bool {
+        let queued = self.contents.halves().queued;
+        let (used, _) = self.used_and_limit(self.contents.halves().total());
+        let lack = self.lack_beyond_queue(tx);
+        used.count.saturating_sub(queued.count) > limit.count
+            || used.bytes.saturating_sub(queued.bytes) > limit.bytes
+            || lack != Volume::default()
+    }
+
+    /// What has to go for the transaction when nothing is queued any more.
+    pub(super) fn lack_beyond_queue(&self, tx: &CheckedTx) -> Volume {
+        let lack = self.lack(tx, Newcomer::Executable);
+        let queued = self.contents.halves().queued;
+        Volume {
+            count: lack.count.saturating_sub(queued.count),
+            bytes: lack.bytes.saturating_sub(queued.bytes),
         }
     }
 
+    /// The refusal of what the pool has no room for.
     pub(super) fn pool_full(&self) -> Rejection {
-        let total = self.tally.halves().total();
+        let total = self.contents.halves().total();
         let got = format_args!("{} transactions of {} bytes", total.count, total.bytes);
-        let (count, bytes) = (self.config.count_max, self.config.bytes_max);
+        let (count, bytes) = (self.limits.max.count, self.limits.max.bytes);
         let expected = format_args!("at most {count} transactions and {bytes} bytes");
         Rejection::new(Code::PoolFull, "pool", got, expected)
-            .with("retryAfterMs", self.config.retry_after_ms)
+            .with("retryAfterMs", self.limits.retry_after_ms)
     }
 }

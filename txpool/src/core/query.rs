@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use types::{Address, CheckedTx, Hash, Rejection, Transaction};
+use types::{Account, Address, CheckedTx, Hash, Rejection, Transaction};
 
-use super::Core;
+use super::contents::Contents;
+use super::draft::Draft;
+use super::history::History;
 use crate::Dropped;
-use crate::entries::{Entry, Place};
+use crate::entries::{Entry, EntryPlace};
+use crate::error::PoolFault;
 use crate::senders::{Sender, SenderId};
 use crate::slab::Slot;
 use crate::tally::{Stats, Status};
@@ -55,24 +58,36 @@ pub struct Page<T> {
 /// for a fraction of a millisecond. One sender has at most [`crate::Config::sender_count_max`].
 const PAGE_TXS: usize = 256;
 
-impl Core {
+/// Reads the pool.
+pub(crate) struct Query<'a> {
+    pub(super) contents: &'a Contents,
+    pub(super) draft: &'a Draft,
+    pub(super) history: &'a History,
+}
+
+impl<'a> Query<'a> {
+    /// A pooled transaction.
+    pub(crate) fn entry(&self, hash: Hash) -> Option<&'a Entry> {
+        self.contents.entries().by_hash(hash)
+    }
+
     pub(crate) fn find(&self, hash: Hash) -> Option<Found> {
-        let Some(entry) = self.entries.by_hash(hash) else {
-            return self.dropped.get(hash).map(|dropped| Found::Dropped(Arc::clone(dropped)));
+        let Some(entry) = self.entry(hash) else {
+            return self.history.dropped(hash).map(|dropped| Found::Dropped(Arc::clone(dropped)));
         };
         let tx = entry.tx.clone();
         Some(match entry.place {
-            Place::Pending(_) => match self.why_waiting(entry) {
+            EntryPlace::Pending(_) => match self.why_waiting(entry) {
                 Some(reason) => Found::Waiting { tx, reason: Box::new(reason) },
                 None => Found::Pending(tx),
             },
-            Place::Queued => Found::Queued(tx),
+            EntryPlace::Queued => Found::Queued(tx),
         })
     }
 
     /// The nonce of the first transaction of the sender that waits for the base fee to fall.
     fn first_waiting(&self, id: SenderId) -> Option<(u64, Slot)> {
-        self.market.as_ref()?.first_waiting(id)
+        self.contents.market()?.first_waiting(id)
     }
 
     /// Why an executable transaction waits for the base fee to fall, if it does: for its own sake, or for
@@ -82,14 +97,14 @@ impl Core {
         if entry.tx.nonce() < nonce {
             return None;
         }
-        let first = &self.entries.get(slot)?.tx;
-        let reason = self.ledger.check_base_fee(first).err()?;
+        let first = &self.contents.entries().get(slot)?.tx;
+        let reason = self.draft.check_base_fee(first).err()?;
         Some(if nonce == entry.tx.nonce() { reason } else { reason.with("after", first.hash()) })
     }
 
     /// The pooled transaction that is this one, signature included, and so needs no check.
     pub(crate) fn recognise(&self, tx: &Transaction) -> Option<CheckedTx> {
-        let pooled = &self.entries.by_hash(tx.hash())?.tx;
+        let pooled = &self.entry(tx.hash())?.tx;
         let is_same =
             pooled.signature() == tx.signature() && pooled.stated_hash() == tx.stated_hash();
         is_same.then(|| pooled.clone())
@@ -103,11 +118,12 @@ impl Core {
         senders_max: usize,
     ) -> Page<SenderContent> {
         let mut txs = 0_usize;
-        let senders = self.senders.after(after).take(senders_max).take_while(|(_, sender)| {
-            let has_room = txs < PAGE_TXS;
-            txs = txs.saturating_add(sender.count());
-            has_room
-        });
+        let senders =
+            self.contents.senders().after(after).take(senders_max).take_while(|(_, sender)| {
+                let has_room = txs < PAGE_TXS;
+                txs = txs.saturating_add(sender.count());
+                has_room
+            });
         let items: Vec<_> = senders.map(|(id, sender)| self.content_of(id, sender)).collect();
         let last = items.last().map(|sender| sender.address);
         Page { items, next: self.if_more_after(last) }
@@ -118,12 +134,13 @@ impl Core {
     pub(crate) fn names(&self, after: Option<Address>) -> Page<(Address, Hash)> {
         let mut items = Vec::with_capacity(PAGE_TXS);
         let mut last = after;
-        for (_, sender) in self.senders.after(after) {
+        for (_, sender) in self.contents.senders().after(after) {
             if items.len() >= PAGE_TXS {
                 break;
             }
             let slots = sender.pending.iter().chain(sender.queued.values());
-            let hashes = slots.filter_map(|slot| Some(self.entries.get(*slot)?.tx.hash()));
+            let hashes =
+                slots.filter_map(|slot| Some(self.contents.entries().get(*slot)?.tx.hash()));
             items.extend(hashes.map(|hash| (sender.address, hash)));
             last = Some(sender.address);
         }
@@ -132,18 +149,18 @@ impl Core {
 
     /// The address, if there are senders after it.
     fn if_more_after(&self, address: Option<Address>) -> Option<Address> {
-        address.filter(|_| self.senders.after(address).next().is_some())
+        address.filter(|_| self.contents.senders().after(address).next().is_some())
     }
 
     /// The first executable transactions, in the order in which they are to be executed, with those that
     /// wait for the base fee to fall.
     pub(crate) fn pending(&self, most: usize) -> Vec<CheckedTx> {
-        let slots = self.order.iter().take(most).map(|ready| ready.slot);
-        slots.filter_map(|slot| Some(self.entries.get(slot)?.tx.clone())).collect()
+        let slots = self.contents.order().iter().take(most).map(|ready| ready.slot);
+        slots.filter_map(|slot| Some(self.contents.entries().get(slot)?.tx.clone())).collect()
     }
 
     pub(crate) fn content_from(&self, address: Address) -> SenderContent {
-        match self.senders.find(address) {
+        match self.contents.senders().find(address) {
             Some((id, sender)) => self.content_of(id, sender),
             None => {
                 let (pending, waiting, queued) = (Vec::new(), Vec::new(), Vec::new());
@@ -153,7 +170,7 @@ impl Core {
     }
 
     fn content_of(&self, id: SenderId, sender: &Sender) -> SenderContent {
-        let tx = |slot: &Slot| Some(self.entries.get(*slot)?.tx.clone());
+        let tx = |slot: &Slot| Some(self.contents.entries().get(*slot)?.tx.clone());
         let first_waiting = self.first_waiting(id).map(|(nonce, _)| nonce);
         let executable = sender.pending.iter().filter_map(tx);
         let (waiting, pending) =
@@ -166,11 +183,39 @@ impl Core {
         }
     }
 
+    /// The account with everything executable applied. What waits for a phase of its call has its nonce,
+    /// and so has what its sender sent after it.
+    pub(crate) fn account(&self, address: Address) -> Result<Account, PoolFault> {
+        let account = self.draft.account(address)?;
+        let Some((_, sender)) = self.contents.senders().find(address) else { return Ok(account) };
+        // What is to be executed again has its nonces, whatever comes of it.
+        let mut nonce = account.nonce;
+        if !sender.is_settled() {
+            nonce = nonce.max(sender.next);
+        }
+        if self.contents.next_held(address) == Some(nonce) {
+            let queued = sender.queued.range(nonce..).map(|(queued, _)| *queued);
+            let last = queued.zip(nonce..).take_while(|(queued, at)| queued == at).last();
+            nonce = last.map_or(nonce, |(last, _)| last.saturating_add(1));
+        }
+        Ok(Account { nonce, ..account })
+    }
+
+    /// How many transactions are executable and do not wait for the base fee to fall.
+    pub(crate) fn pending_count(&self) -> usize {
+        self.contents.order().len().saturating_sub(self.contents.waiting_count())
+    }
+
+    /// Whether there is something that the next block could take.
+    pub(crate) fn has_offers(&self) -> bool {
+        self.contents.has_offers()
+    }
+
     pub(crate) fn status(&self) -> Status {
-        self.tally.status().clone()
+        self.contents.status().clone()
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.tally.stats(self.senders.len(), self.waiting_count())
+        self.history.stats(self.contents)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::files::Journal;
 use super::record::{self, TOMBSTONE_BYTES};
-use super::written::Draft;
+use super::written::{JournalEntry, living_of};
 use crate::Pool;
 use crate::error::JournalError;
 
@@ -63,20 +63,22 @@ impl Pool {
     fn write_waiting(&self, journal: &mut Journal) -> Result<usize, JournalError> {
         let mut written = 0_usize;
         loop {
-            let (drafts, dropped) = {
+            let (entries, dropped) = {
                 let mut core = self.core();
-                (core.take_waiting(PIECE_BYTES), core.written.take_dropped())
+                let (contents, written) = core.journal();
+                (written.take_waiting(contents, PIECE_BYTES), written.take_dropped())
             };
-            if drafts.is_empty() && dropped.is_empty() {
+            if entries.is_empty() && dropped.is_empty() {
                 return Ok(written);
             }
-            if let Err(error) = self.write(journal, &drafts, &dropped) {
+            if let Err(error) = self.write(journal, &entries, &dropped) {
                 let mut core = self.core();
-                core.return_waiting(&drafts);
-                core.written.return_dropped(&dropped);
+                let (_, notes) = core.journal();
+                notes.return_waiting(&entries);
+                notes.return_dropped(&dropped);
                 return Err(error);
             }
-            written = written.saturating_add(drafts.len());
+            written = written.saturating_add(entries.len());
         }
     }
 
@@ -85,9 +87,9 @@ impl Pool {
         let synced = journal.sync();
         if let (Err(_), Some(segment)) = (&synced, segment) {
             let mut core = self.core();
-            let drafts = core.living_of(segment);
-            core.return_waiting(&drafts);
-            core.written.unbury(segment);
+            let (contents, written) = core.journal();
+            written.return_waiting(&living_of(contents, segment));
+            written.unbury(segment);
         }
         synced
     }
@@ -96,41 +98,43 @@ impl Pool {
     fn write(
         &self,
         journal: &mut Journal,
-        drafts: &[Draft],
+        entries: &[JournalEntry],
         dropped: &[u64],
     ) -> Result<(), JournalError> {
         if journal.is_full() {
             self.sync(journal)?;
             journal.rotate();
         }
-        let bytes = drafts
+        let bytes = entries
             .iter()
-            .map(|draft| record::bytes(&draft.tx))
+            .map(|entry| record::bytes(&entry.tx))
             .fold(dropped.len().saturating_mul(TOMBSTONE_BYTES), usize::saturating_add);
         let mut records = Vec::with_capacity(bytes);
         for arrival in dropped {
             record::write_tombstone(*arrival, &mut records);
         }
-        for Draft { arrival, tx, .. } in drafts {
+        for JournalEntry { arrival, tx, .. } in entries {
             record::write(tx, *arrival, &mut records);
         }
         let segment = journal.append(&records)?;
         let mut core = self.core();
-        core.note_written(drafts, segment);
-        core.written.buried(segment, dropped);
+        let (contents, written) = core.journal();
+        written.note_written(contents, entries, segment);
+        written.buried(segment, dropped);
         Ok(())
     }
 
     /// Deletes the segments of which nothing is in the pool any more, but for those with tombstones
     /// that older ones need.
     fn remove_dead(&self, journal: &mut Journal) -> Result<usize, JournalError> {
-        let is_unused = |segment: u64| self.core().written.live_in(segment) == 0;
+        let is_unused = |segment: u64| self.core().written().live_in(segment) == 0;
         journal.close_current_if(CURRENT_LEFT_ALONE_BYTES, is_unused);
         let closed: Vec<u64> = journal.closed().keys().copied().collect();
         let (mut removed, mut oldest) = (0_usize, None);
         for segment in closed {
             let is_dead = {
-                let written = &self.core().written;
+                let core = self.core();
+                let written = core.written();
                 written.live_in(segment) == 0
                     && (oldest.is_none() || !written.has_tombstones(segment))
             };
@@ -146,25 +150,25 @@ impl Pool {
 
     fn remove(&self, journal: &mut Journal, segment: u64) -> Result<(), JournalError> {
         journal.remove_closed(segment)?;
-        self.core().written.forget_tombstones(segment);
+        self.core().journal().1.forget_tombstones(segment);
         Ok(())
     }
 
     /// If less than half of a large journal is alive, frees the oldest segment.
     fn compact(&self, journal: &mut Journal) -> Result<usize, JournalError> {
         let on_disk = journal.closed().values().copied().fold(0, u64::saturating_add);
-        let live = u64::try_from(self.core().written.live()).unwrap_or(u64::MAX);
+        let live = u64::try_from(self.core().written().live()).unwrap_or(u64::MAX);
         if on_disk <= LEFT_ALONE_BYTES.max(live.saturating_mul(2)) {
             return Ok(0);
         }
         let Some(oldest) = journal.closed().keys().next().copied() else { return Ok(0) };
-        let drafts = self.core().living_of(oldest);
-        if !drafts.is_empty() {
-            self.write(journal, &drafts, &[])?;
+        let entries = living_of(self.core().journal().0, oldest);
+        if !entries.is_empty() {
+            self.write(journal, &entries, &[])?;
             self.sync(journal)?;
         }
         // Its tombstones are about itself and older ones, of which there is none.
         self.remove(journal, oldest)?;
-        Ok(drafts.len())
+        Ok(entries.len())
     }
 }

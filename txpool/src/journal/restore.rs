@@ -10,8 +10,8 @@ use super::files::{Journal, io_error};
 use super::record::{HEADER, HEADER_OF_ANY_VERSION, HEADER_WITHOUT_TOMBSTONES, Located, scan};
 use crate::Pool;
 use crate::error::{JournalError, RestoreError};
-use crate::lanes::Lane;
 use crate::ports::AdmitError;
+use crate::verifier::Verifier;
 
 /// How many transactions are read, checked and submitted at a time.
 const BATCH: usize = 2_048;
@@ -29,7 +29,7 @@ pub struct Restored {
 
 /// A record and the segment that holds it.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RecordPlace {
     segment: u64,
     record: Located,
 }
@@ -43,19 +43,24 @@ impl Pool {
     ///
     /// # Errors
     /// [`RestoreError`]; the old segments are kept then.
-    pub fn restore(&self, lane: &Lane, height: u64, now_ms: u64) -> Result<Restored, RestoreError> {
+    pub fn restore(
+        &self,
+        verifier: &Verifier,
+        height: u64,
+        now_ms: u64,
+    ) -> Result<Restored, RestoreError> {
         let Some(journal) = &self.journal else { return Ok(Restored::default()) };
         let mut journal = journal.lock();
-        self.core().written.turn_on();
+        self.core().journal().1.turn_on();
         let mut restored = Restored::default();
         let Left { places, latest } = locate(&journal, &mut restored)?;
-        self.core().entries.start_after(latest);
+        self.core().journal().0.start_after(latest);
 
         let mut files = BTreeMap::new();
         for batch in places.chunks(BATCH) {
-            let txs = read(&journal, &mut files, batch, &lane.limits(), &mut restored)?;
+            let txs = read(&journal, &mut files, batch, &verifier.limits(), &mut restored)?;
             let checked: Vec<CheckedTx> =
-                lane.verify(txs, height).into_iter().filter_map(Result::ok).collect();
+                verifier.verify(txs, height).into_iter().filter_map(Result::ok).collect();
             for answer in self.resubmit(&checked, now_ms) {
                 match answer {
                     Ok(accepted) if accepted.is_new => {
@@ -80,7 +85,7 @@ impl Pool {
 /// What earlier runs left.
 struct Left {
     /// Every record of a transaction that was not dropped, in the order of arrival.
-    places: Vec<Place>,
+    places: Vec<RecordPlace>,
     /// The latest arrival that any record or tombstone names: it must not be given again.
     latest: u64,
 }
@@ -97,11 +102,11 @@ fn locate(journal: &Journal, restored: &mut Restored) -> Result<Left, JournalErr
         }
         let found = scan(&bytes);
         restored.damaged_bytes = restored.damaged_bytes.saturating_add(found.damaged_bytes);
-        places.extend(found.records.into_iter().map(|record| Place { segment, record }));
+        places.extend(found.records.into_iter().map(|record| RecordPlace { segment, record }));
     }
     places.sort_by_key(|place| place.record.arrival);
     let latest = places.last().map_or(0, |place| place.record.arrival);
-    let is_tombstone = |place: &&Place| place.record.is_tombstone();
+    let is_tombstone = |place: &&RecordPlace| place.record.is_tombstone();
     let dropped: BTreeSet<u64> =
         places.iter().filter(is_tombstone).map(|place| place.record.arrival).collect();
     places.retain(|place| !dropped.contains(&place.record.arrival));
@@ -112,13 +117,13 @@ fn locate(journal: &Journal, restored: &mut Restored) -> Result<Left, JournalErr
 fn read(
     journal: &Journal,
     files: &mut BTreeMap<u64, File>,
-    places: &[Place],
+    places: &[RecordPlace],
     limits: &SizeLimits,
     restored: &mut Restored,
 ) -> Result<Vec<Transaction>, JournalError> {
     let mut txs = Vec::with_capacity(places.len());
     let mut bytes = Vec::new();
-    for Place { segment, record } in places {
+    for RecordPlace { segment, record } in places {
         let path = journal.path(*segment);
         let file = match files.entry(*segment) {
             std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),

@@ -12,15 +12,16 @@ use types::{
 };
 
 use crate::ports::{
-    AdmitError, Chain, EventSink, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
+    AdmitError, CommittedChain, EventSink, Extent, PendingLedger, PhasedDraft, PricedDraft,
+    TakenBack,
 };
-use crate::{Config, Fault, JournalError, Pool, PoolEvent, Ports};
+use crate::{Config, JournalError, Pool, PoolEvent, PoolFault, Ports};
 
 /// Takes everything.
 struct Anything;
 
 impl PricedDraft for Anything {
-    fn take_back(&mut self, _: &CheckedTx) -> Result<TakenBack, Fault> {
+    fn take_back(&mut self, _: &CheckedTx) -> Result<TakenBack, PoolFault> {
         Ok(TakenBack::Yes)
     }
 
@@ -42,7 +43,7 @@ impl PricedDraft for Anything {
 }
 
 impl PhasedDraft for Anything {
-    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
+    fn is_early(&self, _: &CheckedTx) -> Result<bool, PoolFault> {
         Ok(false)
     }
 
@@ -52,7 +53,7 @@ impl PhasedDraft for Anything {
 }
 
 impl PendingLedger for Anything {
-    fn account(&self, _: Address) -> Result<Account, Fault> {
+    fn account(&self, _: Address) -> Result<Account, PoolFault> {
         Ok(Account::default())
     }
 
@@ -68,17 +69,17 @@ impl PendingLedger for Anything {
         &mut self,
         _: &BTreeMap<Address, Amount>,
         _: &BTreeMap<Address, BondChange>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PoolFault> {
         Ok(true)
     }
 
-    fn reset(&mut self) -> Result<(), Fault> {
+    fn reset(&mut self) -> Result<(), PoolFault> {
         Ok(())
     }
 }
 
-impl Chain for Anything {
-    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
+impl CommittedChain for Anything {
+    fn is_included(&self, _: Hash) -> Result<bool, PoolFault> {
         Ok(false)
     }
 }
@@ -103,7 +104,7 @@ fn a_full_segment_that_cannot_be_synced_is_written_again() {
     let (ledger, chain) = (Box::new(Anything), Arc::new(Anything));
     let ports = Ports { ledger, chain, events: Arc::new(Anything) };
     let pool = Pool::with_journal(Config::default(), 1, ports, directory.path()).unwrap();
-    pool.core().written.turn_on();
+    pool.core().journal().1.turn_on();
     pool.submit(&[first_of(1)], 1).remove(0).unwrap();
     assert_eq!(1, pool.write_journal().unwrap());
 

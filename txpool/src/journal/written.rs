@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use types::CheckedTx;
 
-use crate::core::Core;
+use crate::core::Contents;
 use crate::slab::Slot;
 
 /// A transaction on its way to disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct JournalEntry {
     pub(super) slot: Slot,
     pub(super) arrival: u64,
     pub(super) tx: CheckedTx,
@@ -113,59 +113,66 @@ impl Written {
     }
 }
 
-impl Core {
+/// Notes about what is in the pool.
+impl Written {
     /// Keeps the notes bounded if nobody flushes.
-    pub(crate) fn prune_notes(&mut self) {
-        if self.written.is_overgrown(self.tally.halves().total().count) {
-            let entries = &self.entries;
-            self.written.waiting.retain(|(slot, arrival)| {
+    pub(crate) fn prune(&mut self, contents: &Contents) {
+        if self.is_overgrown(contents.halves().total().count) {
+            let entries = contents.entries();
+            self.waiting.retain(|(slot, arrival)| {
                 entries.get(*slot).is_some_and(|entry| entry.arrival == *arrival)
             });
         }
     }
 
     /// Takes what waits for the disk, about `bytes_max` of it.
-    pub(super) fn take_waiting(&mut self, bytes_max: usize) -> Vec<Draft> {
-        let (mut drafts, mut bytes) = (Vec::new(), 0_usize);
+    pub(super) fn take_waiting(
+        &mut self,
+        contents: &mut Contents,
+        bytes_max: usize,
+    ) -> Vec<JournalEntry> {
+        let (mut entries, mut bytes) = (Vec::new(), 0_usize);
         while bytes < bytes_max
-            && let Some((slot, arrival)) = self.written.waiting.pop_front()
+            && let Some((slot, arrival)) = self.waiting.pop_front()
         {
-            let entry = self.entries.get_mut(slot).filter(|entry| entry.arrival == arrival);
-            if let Some(entry) = entry {
-                entry.is_journalled = true;
-                bytes = bytes.saturating_add(entry.tx.encoded_bytes());
-                drafts.push(Draft { slot, arrival, tx: entry.tx.clone() });
+            if let Some(tx) = contents.set_journalled(slot, arrival) {
+                bytes = bytes.saturating_add(tx.encoded_bytes());
+                entries.push(JournalEntry { slot, arrival, tx: tx.clone() });
             }
         }
-        drafts
+        entries
     }
 
     /// Puts back what could not be written.
-    pub(super) fn return_waiting(&mut self, drafts: &[Draft]) {
-        for draft in drafts.iter().rev() {
-            self.written.waiting.push_front((draft.slot, draft.arrival));
+    pub(super) fn return_waiting(&mut self, entries: &[JournalEntry]) {
+        for entry in entries.iter().rev() {
+            self.waiting.push_front((entry.slot, entry.arrival));
         }
-    }
-
-    /// What of a segment is still in the pool.
-    pub(super) fn living_of(&self, segment: u64) -> Vec<Draft> {
-        self.entries
-            .iter()
-            .filter(|(_, entry)| entry.segment == Some(segment))
-            .map(|(slot, entry)| Draft { slot, arrival: entry.arrival, tx: entry.tx.clone() })
-            .collect()
     }
 
     /// Notes where transactions were written.
-    pub(super) fn note_written(&mut self, drafts: &[Draft], segment: u64) {
-        for Draft { slot, arrival, tx } in drafts {
-            let entry = self.entries.get_mut(*slot).filter(|entry| entry.arrival == *arrival);
-            if let Some(entry) = entry {
-                let before = entry.segment.replace(segment);
+    pub(super) fn note_written(
+        &mut self,
+        contents: &mut Contents,
+        entries: &[JournalEntry],
+        segment: u64,
+    ) {
+        for JournalEntry { slot, arrival, tx } in entries {
+            if let Some(before) = contents.set_segment(*slot, *arrival, segment) {
                 let bytes = tx.encoded_bytes();
-                self.written.forget(before, bytes);
-                self.written.put(segment, bytes);
+                self.forget(before, bytes);
+                self.put(segment, bytes);
             }
         }
     }
+}
+
+/// What of a segment is still in the pool.
+pub(super) fn living_of(contents: &Contents, segment: u64) -> Vec<JournalEntry> {
+    contents
+        .entries()
+        .iter()
+        .filter(|(_, entry)| entry.segment == Some(segment))
+        .map(|(slot, entry)| JournalEntry { slot, arrival: entry.arrival, tx: entry.tx.clone() })
+        .collect()
 }

@@ -6,7 +6,10 @@ use std::ops::Range;
 
 use types::{Address, CheckedTx, Hash};
 
-use super::{Heads, Market, Offer, Rate, TIPLESS, line::Line};
+use super::line::Line;
+use super::lines::Lines;
+use super::offer::{Offer, Rate, TIPLESS};
+use super::orders::Heads;
 use crate::order::{BlockLimits, TX_BYTES_MIN, share_of};
 use crate::senders::SenderId;
 use crate::slab::Slot;
@@ -76,7 +79,7 @@ pub(super) const fn tenth_of(limits: BlockLimits) -> BlockLimits {
 type Next = (Rate, bool, Reverse<u64>, SenderId, usize);
 
 pub(super) struct Choice<'a> {
-    market: &'a Market,
+    lines: &'a Lines,
     /// What one sender gets before others that offer the same: of the block, and of its tenth.
     shares: [BlockLimits; 2],
     /// Whether this is about the tenth that is kept for what is favoured. Tips do not count there.
@@ -88,7 +91,7 @@ pub(super) struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     pub(super) fn new(
-        market: &'a Market,
+        lines: &'a Lines,
         wanted: Wanted,
         offered: &'a mut Offered,
         open: &'a dyn Fn(SenderId) -> Range<usize>,
@@ -97,16 +100,16 @@ impl<'a> Choice<'a> {
         let limits = [wanted.limits, tenth_of(wanted.limits)];
         let shares = limits.map(|limits| share_of(limits, wanted.shares));
         let shares = *offered.shares.get_or_insert(shares);
-        Self { market, shares, is_tenth: false, offered, open, chosen: Vec::new() }
+        Self { lines, shares, is_tenth: false, offered, open, chosen: Vec::new() }
     }
 
     /// Takes what is favoured and fits into a tenth of the limits, whatever it tips: the senders take
     /// turns, and each gets a share of the tenth at its turn. Otherwise whoever tips a little on steps of
     /// runs of its own, or has many of them waiting, would have the tenth for itself. Answers the room
     /// that is left of the tenth.
-    pub(super) fn take_tenth(&mut self, limits: BlockLimits) -> BlockLimits {
+    pub(super) fn take_tenth(&mut self, leads: &Heads, limits: BlockLimits) -> BlockLimits {
         self.is_tenth = true;
-        let left = self.take(&self.market.leads, tenth_of(limits), |line| line.lead);
+        let left = self.take(leads, tenth_of(limits), |line| line.lead);
         self.is_tenth = false;
         left
     }
@@ -119,7 +122,7 @@ impl<'a> Choice<'a> {
         mut room: BlockLimits,
         end: impl Fn(&Line) -> usize,
     ) -> BlockLimits {
-        let base_fee = self.market.waits.base_fee();
+        let base_fee = self.lines.base_fee();
         let mut passed = 0_usize;
         let mut begun: BinaryHeap<Next> = BinaryHeap::new();
         // Whoever waits costs no more than a look.
@@ -150,7 +153,7 @@ impl<'a> Choice<'a> {
                     }
                 }
             };
-            let Some(line) = self.market.lines.get(&id) else { continue };
+            let Some(line) = self.lines.get(id) else { continue };
             let last = end(line).min((self.open)(id).end);
             let Some(offer) = line.offers.get(place).filter(|_| place < last) else { continue };
             if offer.bytes > room.bytes
@@ -202,7 +205,7 @@ impl<'a> Choice<'a> {
 
     /// What of a sender may be chosen first, if there is something.
     fn first_of(&self, id: SenderId) -> Option<Next> {
-        let line = self.market.lines.get(&id)?;
+        let line = self.lines.get(id)?;
         let open = (self.open)(id);
         let place = match self.offered.next.get(&id) {
             Some(next) => {

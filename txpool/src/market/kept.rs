@@ -10,15 +10,14 @@
 
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::line::{Line, Part, TenthKeys};
-use super::{Market, Offer, move_in};
+use super::line::{Part, TenthKeys};
+use super::lines::Lines;
+use super::orders::move_in;
 use crate::senders::SenderId;
 use crate::tally::Volume;
 
 /// So many transactions give way for one at most. What they lose for it leaves the pool, at the worst.
 const GIVERS_MAX: usize = 64;
-/// So many senders that wait for the base fee to fall are passed over in search of one that does not.
-const PASSED_MAX: usize = 16;
 
 /// The senders that share the tenth.
 #[derive(Debug, Default)]
@@ -89,51 +88,49 @@ impl Kept {
         let floor = |keys: TenthKeys| Some((keys.floor.filter(|floor| *floor < u64::MAX)?, id));
         move_in(&mut self.floors, before.and_then(floor), now.and_then(floor));
     }
-}
 
-impl Market {
     /// What has its place in the tenth.
-    pub(crate) const fn kept(&self) -> Volume {
-        self.kept.used
+    pub(super) const fn used(&self) -> Volume {
+        self.used
     }
 
-    /// Whether a step or an end of a run has a place in the tenth, after the others of its sender.
-    pub(crate) fn fits_tenth(&self, id: Option<SenderId>, bytes: usize) -> bool {
-        self.is_kept(id) && self.kept.fits(bytes, Volume::default())
-    }
-
-    /// Whether all that the sender has is in the tenth.
-    pub(crate) fn is_kept(&self, id: Option<SenderId>) -> bool {
-        id.and_then(|id| self.lines.get(&id)).is_none_or(Line::is_kept)
+    /// Whether there is a place for so many bytes.
+    pub(super) fn has_place_for(&self, bytes: usize) -> bool {
+        self.fits(bytes, Volume::default())
     }
 
     /// Who gives way to a step or an end of a run in the full tenth, once for each transaction. None if
     /// nobody has to, or not for so much.
-    pub(crate) fn givers(&self, id: Option<SenderId>, bytes: usize) -> Option<Vec<SenderId>> {
-        let own = id.and_then(|id| self.lines.get(&id)).map_or(0, |line| line.kept.weight);
-        let own = own.saturating_add(self.kept.weight(bytes));
-        if self.kept.fits(bytes, Volume::default()) {
+    pub(super) fn givers(
+        &self,
+        lines: &Lines,
+        id: Option<SenderId>,
+        bytes: usize,
+    ) -> Option<Vec<SenderId>> {
+        let own = id.and_then(|id| lines.get(id)).map_or(0, |line| line.kept.weight);
+        let own = own.saturating_add(self.weight(bytes));
+        if self.has_place_for(bytes) {
             return Some(Vec::new());
         }
-        let (base_fee, seen) = (self.waits.base_fee(), GIVERS_MAX.saturating_add(1));
-        let waiting = self.kept.floors.iter().take_while(|(floor, _)| *floor < base_fee);
+        let (base_fee, seen) = (lines.base_fee(), GIVERS_MAX.saturating_add(1));
+        let waiting = self.floors.iter().take_while(|(floor, _)| *floor < base_fee);
         let waiting: BTreeSet<SenderId> = waiting.take(seen).map(|(_, id)| *id).collect();
-        let most = self.kept.holders.iter().rev().take(seen);
+        let most = self.holders.iter().rev().take(seen);
         // Mostly nobody has to.
         let most = most.filter(|(weight, _)| *weight > own).map(|(_, id)| *id);
         let most = most.filter(|id| !waiting.contains(id));
         let all = waiting.iter().copied().chain(most).filter(|other| Some(*other) != id);
         let mut next: BinaryHeap<_> = all
             .filter_map(|id| {
-                let kept = self.lines.get(&id)?.kept;
-                Some((self.waits_at(id, kept.count), kept.weight, id, kept.count))
+                let kept = lines.get(id)?.kept;
+                Some((lines.waits_at(id, kept.count), kept.weight, id, kept.count))
             })
             .collect();
         let (mut givers, mut freed) = (Vec::new(), Volume::default());
-        while !self.kept.fits(bytes, freed) {
+        while !self.fits(bytes, freed) {
             let (waits, weight, giver, left) = next.pop()?;
-            let offer = self.kept_offer(giver, left)?;
-            let rest = weight.saturating_sub(self.kept.weight(offer.bytes));
+            let offer = lines.get(giver)?.offers.get(left.checked_sub(1)?)?;
+            let rest = weight.saturating_sub(self.weight(offer.bytes));
             if givers.len() == GIVERS_MAX || (!waits && rest < own) {
                 return None;
             }
@@ -142,66 +139,9 @@ impl Market {
             freed.bytes = freed.bytes.saturating_add(offer.bytes);
             let left = left.saturating_sub(1);
             if left > 0 {
-                next.push((self.waits_at(giver, left), rest, giver, left));
+                next.push((lines.waits_at(giver, left), rest, giver, left));
             }
         }
         Some(givers)
-    }
-
-    /// The last of the first `count` transactions of a sender.
-    fn kept_offer(&self, id: SenderId, count: usize) -> Option<&Offer> {
-        self.lines.get(&id)?.offers.get(count.checked_sub(1)?)
-    }
-
-    /// Whether the last of the first `count` transactions of a sender waits for the base fee to fall.
-    fn waits_at(&self, id: SenderId, count: usize) -> bool {
-        self.lines.get(&id).is_some_and(|line| line.floor_of(count) < self.waits.base_fee())
-    }
-
-    /// The last one that each of these has in the tenth counts with all others from now on.
-    pub(crate) fn give_way(&mut self, givers: &[SenderId]) {
-        let least = self.kept.least();
-        for giver in givers {
-            self.change(*giver, |line, _| line.give_way(least));
-        }
-    }
-
-    fn keep_next(&mut self, id: SenderId) {
-        let least = self.kept.least();
-        self.change(id, |line, _| line.keep_next(least));
-    }
-
-    /// Gives places that have become free, and shares in the tenth, to those who could have one more: at
-    /// most so many. What has to leave the tenth for it must find room with all others, of which there is
-    /// so much.
-    pub(crate) fn share(&mut self, mut room: Volume, most: usize) {
-        for _ in 0..most {
-            let mut wanting = self.kept.wanting.iter().take(PASSED_MAX);
-            let next = wanting.find_map(|(_, _, id)| {
-                let line = self.lines.get(id)?;
-                let place = line.kept.count.saturating_add(1);
-                let next = line.next_kept().filter(|_| !self.waits_at(*id, place))?;
-                Some((*id, next.bytes))
-            });
-            let Some((id, bytes)) = next else { return };
-            let Some(givers) = self.givers(Some(id), bytes) else { return };
-            let before = self.kept.used;
-            self.give_way(&givers);
-            let given = before.bytes.saturating_sub(self.kept.used.bytes);
-            self.keep_next(id);
-            let has_room = given <= room.bytes.saturating_add(bytes)
-                && givers.len() <= room.count.saturating_add(1);
-            if !has_room {
-                self.give_way(&[id]);
-                for giver in givers.into_iter().rev() {
-                    self.keep_next(giver);
-                }
-                return;
-            }
-            room = Volume {
-                count: room.count.saturating_add(1).saturating_sub(givers.len()),
-                bytes: room.bytes.saturating_add(bytes).saturating_sub(given),
-            };
-        }
     }
 }

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
+use super::offer::{Offer, Rate};
 use super::waits::Waits;
-use super::{Offer, Rate};
 
 /// One sender's executable transactions, by nonce.
 #[derive(Debug, Default)]

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::line::Keys;
+use super::orders::tipless;
 use super::*;
 
 /// A tenth that few transactions fill.
@@ -16,7 +18,7 @@ impl Market {
     fn assert_counted(&self) {
         let (mut kept, mut offers) = (Volume::default(), 0_usize);
         let (mut holders, mut wanting, mut floors) = (0_usize, 0_usize, 0_usize);
-        for (id, line) in &self.lines {
+        for (id, line) in self.lines.iter() {
             let of_lead = line.offers.iter().take_while(|offer| offer.is_favoured).count();
             assert_eq!(line.lead, of_lead);
             assert!(line.kept.count <= line.lead);
@@ -32,13 +34,13 @@ impl Market {
                 unreachable!("an empty line is forgotten")
             };
             let head = (head.0, head.1, *id, highest);
-            assert!(self.heads.contains(&head));
-            assert_eq!(leads, self.leads.contains(&tipless(head, since)));
-            assert_eq!(!is_closed, self.offering.contains(&(highest, *id)));
-            assert_eq!(!is_kept, self.tails.contains(&(tail.0, tail.1, *id)));
+            assert!(self.orders.heads.contains(&head));
+            assert_eq!(leads, self.orders.leads.contains(&tipless(head, since)));
+            assert_eq!(!is_closed, self.orders.offering.contains(&(highest, *id)));
+            assert_eq!(!is_kept, self.orders.tails.contains(&(tail.0, tail.1, *id)));
             let lowest = line.offers.iter().map(|offer| offer.highest).min();
             assert_eq!(lowest, Some(floor));
-            let in_floors = self.floors.contains(&(floor, tail.0, tail.1, *id));
+            let in_floors = self.orders.floors.contains(&(floor, tail.0, tail.1, *id));
             assert_eq!(!is_kept && floor < u64::MAX, in_floors);
             assert_eq!(weight > 0, self.kept.holders.contains(&(weight, *id)));
             holders = holders.saturating_add(usize::from(weight > 0));
@@ -61,24 +63,25 @@ impl Market {
         let sizes = [&self.kept.holders.len(), &self.kept.wanting.len(), &self.kept.floors.len()];
         assert_eq!([&holders, &wanting, &floors], sizes);
         let waits = |line: &Line| {
-            let fee = self.waits.base_fee();
+            let fee = self.lines.base_fee();
             let ready = line.offers.iter().take_while(|it| it.highest >= fee).count();
             let first = line.offers.get(ready);
             assert_eq!(first.map(|it| it.nonce), line.first_waiting(fee).map(|it| it.nonce));
             line.offers.len().saturating_sub(ready)
         };
-        assert_eq!(self.lines.values().map(waits).sum::<usize>(), self.waiting());
+        let lines = || self.lines.iter().map(|(_, line)| line);
+        assert_eq!(lines().map(waits).sum::<usize>(), self.waiting());
         let is_offered = |line: &&Line| {
             let first = line.offers.front();
             first.is_some_and(|it| {
-                it.highest >= self.waits.base_fee() && !line.is_closed_at(it.nonce)
+                it.highest >= self.lines.base_fee() && !line.is_closed_at(it.nonce)
             })
         };
-        assert_eq!(self.lines.values().any(|line| is_offered(&line)), self.has_offers());
+        assert_eq!(lines().any(|line| is_offered(&line)), self.has_offers());
         assert_eq!(self.ages.len(), offers);
-        assert_eq!(self.heads.len(), self.lines.len());
-        let all_kept = self.lines.values().filter(|line| line.is_kept()).count();
-        assert_eq!(self.tails.len().saturating_add(all_kept), self.lines.len());
+        assert_eq!(self.orders.heads.len(), self.lines.iter().count());
+        let all_kept = lines().filter(|line| line.is_kept()).count();
+        assert_eq!(self.orders.tails.len().saturating_add(all_kept), self.lines.iter().count());
     }
 }
 
@@ -160,15 +163,15 @@ fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change,
         Change::GiveWay(sender) => {
             let bytes = 400;
             if let Some(givers) = market.givers(Some(sender), bytes) {
-                let own = market.lines.get(&sender).map_or(0, |line| line.kept.weight);
+                let own = market.lines.get(sender).map_or(0, |line| line.kept.weight);
                 let own = own.saturating_add(market.kept.least().max(bytes));
                 market.give_way(&givers);
                 assert!(market.kept().count < TENTH.count);
                 assert!(market.kept().bytes.saturating_add(bytes) <= TENTH.bytes);
                 for giver in givers {
-                    let line = &market.lines[&giver];
+                    let line = market.lines.get(giver).unwrap();
                     let waits = line.floor_of(line.kept.count.saturating_add(1));
-                    assert!(line.kept.weight >= own || waits < market.waits.base_fee());
+                    assert!(line.kept.weight >= own || waits < market.lines.base_fee());
                 }
             }
         }
@@ -204,10 +207,10 @@ proptest! {
         // What leaves is the last one of its sender, without what has its place in the tenth.
         let leaving = |(id, list): (SenderId, &Vec<Offer>)| {
             let last = list.last()?;
-            let is_kept = market.lines.get(&id).is_some_and(|line| line.is_kept());
+            let is_kept = market.lines.get(id).is_some_and(|line| line.is_kept());
             let floor = list.iter().map(|offer| offer.highest).min()?;
             let lowest = list.iter().map(|offer| offer.rate).min()?;
-            let waits = floor < market.waits.base_fee();
+            let waits = floor < market.lines.base_fee();
             let least = if waits { Least::Waits } else { Least::Pays(lowest) };
             let order = if waits { floor } else { 0 };
             (!is_kept).then_some((least, order, lowest, Reverse(last.arrival), id))
@@ -222,8 +225,8 @@ proptest! {
         let open = |id: SenderId| 0..lists[id].len();
         let mut chosen = market.choose(wanted, &mut Offered::default(), &open);
         let is_ready = |(id, offer): &(SenderId, &Offer)| {
-            offer.highest >= market.waits.base_fee()
-                && !market.lines.get(id).is_some_and(|line| line.is_closed_at(offer.nonce))
+            offer.highest >= market.lines.base_fee()
+                && !market.lines.get(*id).is_some_and(|line| line.is_closed_at(offer.nonce))
         };
         let ready = |(id, list): (SenderId, &Vec<Offer>)| -> Vec<Offer> {
             let offers = list.iter().map(|offer| (id, offer));
@@ -242,11 +245,11 @@ proptest! {
         market.share(room, usize::MAX);
         market.assert_counted();
         let wanting = market.kept.wanting.iter().find(|(_, _, id)| {
-            let place = market.lines[id].kept.count.saturating_add(1);
-            market.lines[id].floor_of(place) >= market.waits.base_fee()
+            let place = market.lines.get(*id).unwrap().kept.count.saturating_add(1);
+            market.lines.get(*id).unwrap().floor_of(place) >= market.lines.base_fee()
         });
         if let Some((weight, _, id)) = wanting {
-            let bytes = market.lines[id].next_kept().unwrap().bytes;
+            let bytes = market.lines.get(*id).unwrap().next_kept().unwrap().bytes;
             prop_assert_eq!(None, market.givers(Some(*id), bytes), "{}", weight);
         }
     }

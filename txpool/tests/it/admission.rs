@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use txpool::ports::AdmitError;
-use txpool::{Accepted, Standing};
+use txpool::{Accepted, TxStanding};
 use types::{Account, Amount, Code};
 
 use crate::support::make::run_of;
@@ -25,12 +25,12 @@ fn a_transaction_sent_again_is_answered_again() {
     let (first, gap) = (a.at(0).transfer(&b, 10), a.at(2).transfer(&b, 10));
     world.pending(&[&first]);
     world.queued(&[&gap]);
-    for (tx, standing) in [(&first, Standing::Pending), (&gap, Standing::Queued)] {
+    for (tx, standing) in [(&first, TxStanding::Pending), (&gap, TxStanding::Queued)] {
         let expected = Accepted { hash: tx.hash(), standing, is_new: false };
         assert_eq!(Ok(expected), world.submit(tx));
     }
     world.commit(&[&first]);
-    let expected = Accepted { hash: first.hash(), standing: Standing::Included, is_new: false };
+    let expected = Accepted { hash: first.hash(), standing: TxStanding::Included, is_new: false };
     assert_eq!(Ok(expected), world.submit(&first));
     assert_eq!(3, world.pool.stats().known_total);
 }

@@ -1,7 +1,7 @@
 //! From v8 on: what comes before the phase of its call waits for it, and what waits for an agent is dropped
 //! when it is retired.
 
-use txpool::{Config, Standing};
+use txpool::{Config, TxStanding};
 use types::call::{Answer, Outcome};
 use types::ids::{
     Committer, compute_agent_id, compute_call_id, compute_commitment, compute_result_hash,
@@ -284,7 +284,7 @@ fn calls_that_wait_are_dropped_when_their_agent_is_retired_and_nothing_else_is_e
     assert!(world.is_queued(&after), "its nonce is not there yet");
     assert_eq!(0, world.pool.stats().rebuilds_total);
     assert!(world.admits() <= admits + 4, "{} more", world.admits() - admits);
-    world.accept(Standing::Pending, &[&requester.at(0).transfer(owner, 1)]);
+    world.accept(TxStanding::Pending, &[&requester.at(0).transfer(owner, 1)]);
 }
 
 #[test]
@@ -311,8 +311,8 @@ fn before_v8_a_long_name_of_a_tool_waits_for_nothing_and_is_nobody_s_fault() {
         assert_eq!(Code::InvalidField, refusal.code(), "nonce {nonce}");
         assert!(!refusal.is_peer_fault(), "who passes it on may be ahead: nonce {nonce}");
     }
-    world.accept(Standing::Queued, &[&rich.at(1).request_with_tool(&"t".repeat(64))]);
+    world.accept(TxStanding::Queued, &[&rich.at(1).request_with_tool(&"t".repeat(64))]);
     let market = market();
     let request = market.requester.at(1).request_with_tool(&"t".repeat(192));
-    market.world.accept(Standing::Queued, &[&request]);
+    market.world.accept(TxStanding::Queued, &[&request]);
 }

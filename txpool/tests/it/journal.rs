@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use txpool::lanes::{Lane, Rules};
+use txpool::verifier::{Rules, Verifier};
 use txpool::{Config, RestoreError, Restored};
 use types::params::BLOB_CHUNK_BYTES;
 use types::{CheckedTx, Code, Forks, Params};
@@ -16,8 +16,8 @@ use crate::support::{Wallet, World};
 pub(crate) fn restore(world: &World) -> Result<Restored, RestoreError> {
     let rules =
         Rules { chain_id: "test".to_owned(), params: Params::default(), forks: Forks::default() };
-    let lane = Lane::new(rules, NonZeroUsize::MIN).unwrap();
-    world.pool.restore(&lane, 1, NOW)
+    let verifier = Verifier::new(rules, NonZeroUsize::MIN).unwrap();
+    world.pool.restore(&verifier, 1, NOW)
 }
 
 /// A world whose pool has a journal in a directory that is gone at the end.

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use state::BlockBuilder;
 use state::tables::Runs;
-use txpool::{Config, Found, Standing};
+use txpool::{Config, Found, TxStanding};
 use types::{Account, Address, Body, CheckedTx, Code, Hash, Params};
 
 use crate::support::ledger::{TestChain, account_in, execute, params, stranger};
@@ -121,19 +121,19 @@ impl Naive {
         account_in(self.draft(chain).state(), address)
     }
 
-    fn submit(&mut self, tx: &CheckedTx, chain: &TestChain) -> Result<Standing, Code> {
+    fn submit(&mut self, tx: &CheckedTx, chain: &TestChain) -> Result<TxStanding, Code> {
         if self.pending.contains(tx) {
-            return Ok(Standing::Pending);
+            return Ok(TxStanding::Pending);
         }
         let key = (tx.from(), tx.nonce());
         if self.queued.get(&key) == Some(tx) {
-            return Ok(Standing::Queued);
+            return Ok(TxStanding::Queued);
         }
         let mut draft = self.draft(chain);
         let next = account_in(draft.state(), tx.from()).nonce;
         if tx.nonce() < chain.account(tx.from()).nonce {
             let is_included = chain.included.lock().contains(&tx.hash());
-            return if is_included { Ok(Standing::Included) } else { Err(Code::NonceStale) };
+            return if is_included { Ok(TxStanding::Included) } else { Err(Code::NonceStale) };
         }
         if tx.nonce() < next {
             return Err(Code::NonceTaken);
@@ -147,13 +147,13 @@ impl Naive {
         if tx.nonce() > next {
             self.accept(tx);
             self.queued.insert(key, tx.clone());
-            return Ok(Standing::Queued);
+            return Ok(TxStanding::Queued);
         }
         execute(&mut draft, tx)?;
         self.accept(tx);
         self.pending.push(tx.clone());
         self.promote(chain, &[tx.from()]);
-        Ok(Standing::Pending)
+        Ok(TxStanding::Pending)
     }
 
     /// Admits what has become executable, the earliest accepted first.

@@ -1,4 +1,6 @@
-//! Identifiers of Solidity, and its words that are none.
+//! Solidity's identifiers and reserved words.
+
+use super::name::TypeName;
 
 /// Keywords and reserved words, sorted, without those of [`is_sized`].
 const RESERVED: &[&str] = &[
@@ -108,7 +110,8 @@ const RESERVED: &[&str] = &[
     "years",
 ];
 
-/// Whether a text is written like an identifier: letters, digits, `_` and `$`, no digit first.
+/// Whether a text has the form of an identifier: letters, digits, `_` and `$`, and no digit at the
+/// beginning.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$';
@@ -116,8 +119,8 @@ pub fn is_identifier(text: &str) -> bool {
         && text.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
 
-/// Whether Solidity keeps the word for itself, so that nothing can be named like it. `from`, `error`,
-/// `revert`, `global`, `layout`, `transient` and `at` are not among these words.
+/// Whether Solidity reserves the word, so that it cannot be used as a name. `from`, `error`,
+/// `revert`, `global`, `layout`, `transient` and `at` are not reserved.
 #[must_use]
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word).is_ok() || is_sized(word)
@@ -126,5 +129,5 @@ pub fn is_reserved(word: &str) -> bool {
 /// Names of types with their size: `bytes1` to `bytes32`, `int8` to `int256`, `uint8` to `uint256`.
 fn is_sized(word: &str) -> bool {
     word.ends_with(|last: char| last.is_ascii_digit())
-        && super::TypeName::parse(word).is_ok_and(|name| name.dimensions().is_empty())
+        && TypeName::parse(word).is_ok_and(|name| name.dimensions().is_empty())
 }

@@ -1,10 +1,13 @@
-//! Names of types: an elementary type or `tuple`, and the dimensions of an array behind it.
+//! Names of types: an elementary type or `tuple`, followed by the dimensions of an array.
 
 use std::fmt;
 
-use super::{DIMENSIONS_MAX, ELEMENTS_MAX};
+/// The most dimensions of an array.
+pub const DIMENSIONS_MAX: usize = 4;
+/// The most elements of an array of fixed length.
+pub const ELEMENTS_MAX: u16 = 1_024;
 
-/// What a type is without its dimensions.
+/// A type without its array dimensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
     /// `string`.
@@ -15,13 +18,13 @@ pub enum Base {
     Bool,
     /// `address`.
     Address,
-    /// `uint8` to `uint256`: its bits.
+    /// `uint8` to `uint256`, with the number of bits.
     Uint(u16),
-    /// `int8` to `int256`: its bits.
+    /// `int8` to `int256`, with the number of bits.
     Int(u16),
-    /// `bytes1` to `bytes32`: its bytes.
+    /// `bytes1` to `bytes32`, with the number of bytes.
     FixedBytes(u16),
-    /// `tuple`, whose components stand beside it.
+    /// `tuple`; its components are not part of the name.
     Tuple,
 }
 
@@ -40,8 +43,8 @@ impl Base {
         }
     }
 
-    /// Appends the name. Signatures are written so, and not by [`fmt::Display`], because a text can have
-    /// thousands of types.
+    /// Appends the name. Signatures use this instead of [`fmt::Display`], because a signature can
+    /// have thousands of types.
     pub(super) fn push_to(self, out: &mut String) {
         let (name, size) = self.parts();
         out.push_str(name);
@@ -71,9 +74,9 @@ fn push_number(number: u16, out: &mut String) {
 /// A dimension of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dimension {
-    /// `[]`: as many elements as there are.
+    /// `[]`: any number of elements.
     Any,
-    /// `[N]`: so many.
+    /// `[N]`: exactly this many elements.
     Fixed(u16),
 }
 
@@ -97,33 +100,33 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// What is wrong with the name of a type.
+/// Why a text is not the name of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TypeNameError {
-    /// No type has that name.
+    /// There is no type with this name.
     #[error(
         "string, bytes, bool, address, uint8 to uint256, int8 to int256, bytes1 to bytes32 or tuple"
     )]
     Base,
-    /// What follows the type is no dimension of an array.
+    /// The text after the type is not an array dimension.
     #[error("[] or [1] to [{ELEMENTS_MAX}] after the type")]
     Dimension,
-    /// There are more dimensions than an array may have.
+    /// The array has too many dimensions.
     #[error("at most {DIMENSIONS_MAX} dimensions of an array")]
     Dimensions,
 }
 
-/// The name of a type that the chain takes: `uint256`, `tuple[2][]`.
+/// The name of a type that the chain accepts: `uint256`, `tuple[2][]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TypeName {
     base: Base,
-    /// Those behind the last one are [`Dimension::Any`].
+    /// The unused dimensions at the end are [`Dimension::Any`].
     dimensions: [Dimension; DIMENSIONS_MAX],
     count: u8,
 }
 
 impl TypeName {
-    /// Reads a name. `uint` and `int` are `uint256` and `int256`.
+    /// Parses a name. `uint` and `int` mean `uint256` and `int256`.
     ///
     /// # Errors
     /// [`TypeNameError`] says what was expected.
@@ -163,7 +166,7 @@ impl TypeName {
         matches!(self.base, Base::Tuple)
     }
 
-    /// The dimensions in the order of the text; the last one is the outermost.
+    /// The dimensions in the order of the text. The last one is the outermost.
     #[must_use]
     pub fn dimensions(&self) -> &[Dimension] {
         self.dimensions.get(..usize::from(self.count)).unwrap_or_default()

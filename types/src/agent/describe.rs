@@ -2,8 +2,8 @@
 
 use super::fault::{Spot, is_integer};
 use super::reference::{URL, is_url};
-use super::{Fault, Pending, Question, Version};
-use crate::json::{Members, Place};
+use super::{MetadataFault, Pending, Question, Version};
+use crate::json::{JsonPlace, Members};
 
 /// What rule 2 wants to be there, in its order.
 const REQUIRED: [&str; 5] = ["name", "description", "container_image", "version", "abi"];
@@ -28,7 +28,7 @@ pub(super) struct Required {
 pub(super) fn required(
     document: Spot<'_, '_>,
     pending: &mut Vec<Pending>,
-) -> Result<Required, Fault> {
+) -> Result<Required, MetadataFault> {
     let (mut name, mut version) = (None, None);
     for (key, value) in document.members(&REQUIRED)? {
         let place = document.place.key(key);
@@ -63,7 +63,7 @@ pub(super) fn required(
     })
 }
 
-fn read_name(spot: Spot<'_, '_>) -> Result<String, Fault> {
+fn read_name(spot: Spot<'_, '_>) -> Result<String, MetadataFault> {
     let name = spot.text_of(1..=NAME_BYTES_MAX)?;
     if name.contains(char::is_control) {
         return Err(spot.fault("a name without control characters"));
@@ -72,9 +72,9 @@ fn read_name(spot: Spot<'_, '_>) -> Result<String, Fault> {
 }
 
 /// Rule 3: what may be there.
-pub(super) fn optional(members: Members<'_>) -> Result<(), Fault> {
+pub(super) fn optional(members: Members<'_>) -> Result<(), MetadataFault> {
     for (key, value) in members {
-        let place = Place::OUTERMOST.key(key);
+        let place = JsonPlace::OUTERMOST.key(key);
         let spot = Spot { place: &place, value, rule: 3 };
         match key {
             "image" | "homepage" | "repository" | "external_url" => {
@@ -101,7 +101,7 @@ pub(super) fn optional(members: Members<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn attribute(attribute: Spot<'_, '_>) -> Result<(), Fault> {
+fn attribute(attribute: Spot<'_, '_>) -> Result<(), MetadataFault> {
     for (key, value) in attribute.members(&["trait_type", "value"])? {
         let place = attribute.place.key(key);
         let spot = Spot { place: &place, value, rule: attribute.rule };

@@ -1,4 +1,4 @@
-//! What a miner must have to run an agent, and the tools that an agent uses.
+//! What a miner needs to run an agent, and the tools that an agent uses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,30 +10,32 @@ use super::Version;
 use crate::Hash;
 use crate::text::ParseTextError;
 
-/// What a miner must have to run an agent; its written form is the executor's id.
+/// What a miner needs to run an agent. Its text form is the executor's id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Executor {
-    /// A container: `container:` and the SHA-256 of the image's reference.
+    /// A container image: `container:` followed by the SHA-256 of the image's reference.
     Container {
-        /// The hash.
+        /// The SHA-256 of the image's reference.
         image: Hash,
     },
-    /// A language model: `model-1:` and its manifest.
+    /// A language model: `model-1:` followed by its manifest.
     Model {
-        /// Says which answers can be compared.
+        /// The manifest, which identifies models whose answers can be compared.
         manifest: Hash,
     },
-    /// A program for `wasm-1`: that word, with `:` and a manifest if it asks a language model.
+    /// A WebAssembly program: `wasm-1`, followed by `:` and a manifest if the program asks a
+    /// language model.
     Wasm {
-        /// The blob with the program.
+        /// The id of the blob with the program.
         blob_id: String,
-        /// The language model, if it needs one.
+        /// The manifest of the language model, if the program asks one.
         manifest: Option<Hash>,
     },
 }
 
 impl Executor {
-    /// Whether miners can be compared: all but containers, whose tools nobody knows.
+    /// Whether the answers of different miners can be compared. Only containers are not
+    /// deterministic, because nobody knows their tools.
     #[must_use]
     pub const fn is_deterministic(&self) -> bool {
         match self {
@@ -42,7 +44,7 @@ impl Executor {
         }
     }
 
-    /// The language model that it asks.
+    /// The manifest of the language model, if there is one.
     #[must_use]
     pub const fn manifest(&self) -> Option<Hash> {
         match self {
@@ -54,7 +56,7 @@ impl Executor {
 }
 
 impl Executor {
-    /// Its id, for which miners make offers.
+    /// The executor's id, for which miners make offers.
     #[must_use]
     pub const fn id(&self) -> ExecutorId {
         match *self {
@@ -72,43 +74,43 @@ impl fmt::Display for Executor {
     }
 }
 
-/// The id of an executor: what offers are made for, and what a version of an agent needs.
+/// The id of an executor. Miners make offers for it, and a version of an agent requires it.
 ///
-/// In JSON the written form; in binary a byte for the form and 32 bytes, zeros where the form has no
-/// hash.
+/// JSON has the text form. The binary form is one byte for the form and 32 bytes for the hash,
+/// which are zeros if the form has no hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ExecutorId {
-    /// `wasm-1`: programs that ask no language model.
+    /// `wasm-1`: programs that do not ask a language model.
     Wasm,
-    /// `wasm-1:` and a manifest: programs that ask this language model.
+    /// `wasm-1:` followed by a manifest: programs that ask this language model.
     WasmWithModel {
-        /// Says which answers can be compared.
+        /// The manifest, which identifies models whose answers can be compared.
         manifest: Hash,
     },
-    /// `model-1:` and a manifest: a language model.
+    /// `model-1:` followed by a manifest: a language model.
     Model {
-        /// Says which answers can be compared.
+        /// The manifest, which identifies models whose answers can be compared.
         manifest: Hash,
     },
-    /// `container:` and the SHA-256 of the image's reference.
+    /// `container:` followed by the SHA-256 of the image's reference.
     Container {
-        /// The hash.
+        /// The SHA-256 of the image's reference.
         image: Hash,
     },
 }
 
 impl ExecutorId {
-    /// The bytes of the longest written form.
+    /// The length of the longest text form.
     pub const TEXT_BYTES_MAX: usize = 74;
 
-    /// What [`ExecutorId::parse`] takes, for messages.
+    /// What [`ExecutorId::parse`] accepts, for messages.
     pub const EXPECTED: &str =
         "wasm-1, or wasm-1:, model-1: or container: and 64 lowercase hex characters";
 
-    /// Reads the written form.
+    /// Parses the text form.
     ///
     /// # Errors
-    /// [`ParseTextError`] on any other text.
+    /// [`ParseTextError`] for any other text.
     pub fn parse(text: &str) -> Result<Self, ParseTextError> {
         let wrong = || ParseTextError::new(Self::EXPECTED, text);
         if text == "wasm-1" {
@@ -124,7 +126,7 @@ impl ExecutorId {
         }
     }
 
-    /// The byte of its form, and its hash.
+    /// The byte for the form, and the hash.
     #[must_use]
     pub const fn to_parts(self) -> (u8, Hash) {
         match self {
@@ -135,7 +137,7 @@ impl ExecutorId {
         }
     }
 
-    /// The id of these parts. `None` for a form that nobody knows, and for a hash where none belongs.
+    /// The id with these parts. `None` for an unknown form, and for a hash where the form has none.
     #[must_use]
     pub fn from_parts(form: u8, hash: Hash) -> Option<Self> {
         match form {
@@ -201,30 +203,30 @@ impl Visitor<'_> for IdVisitor {
     }
 }
 
-/// The built-in tools that an agent may have: their results depend on their arguments alone.
+/// The built-in tools that an agent may use. Their results depend only on their arguments.
 pub const BUILT_IN_TOOLS: [&str; 4] = ["math_eval", "date_parse", "date_diff", "regex_match"];
 
-/// A tool of an agent; its written form is that of the metadata.
+/// A tool of an agent. Its text form is the one in the metadata.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Tool {
     /// A tool that every miner has.
     BuiltIn(&'static str),
     /// Another agent.
     Agent {
-        /// Its id.
+        /// The id of the agent.
         id: Hash,
-        /// Its version.
+        /// The version of the agent.
         version: Version,
     },
 }
 
 impl Tool {
-    /// What [`Tool::parse`] takes, for messages.
+    /// What [`Tool::parse`] accepts, for messages.
     pub(super) const EXPECTED: &str =
         "math_eval, date_parse, date_diff, regex_match or agent:AGENTID@VERSION";
 
-    /// A tool that agents may have whose answers can be compared: the name of a built-in one, or
-    /// `agent:AGENTID@VERSION`. None for any other text.
+    /// Parses the text form of a tool that a deterministic agent may use: the name of a built-in
+    /// tool, or `agent:AGENTID@VERSION`. `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let Some(agent) = text.strip_prefix("agent:") else {

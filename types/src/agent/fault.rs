@@ -1,27 +1,27 @@
-//! What is wrong with an agent's metadata, and the readers of values that say so.
+//! What is wrong with an agent's metadata, and readers of values that report it.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::json::{Items, JsonError, Located, Members, Place, Value};
+use crate::json::{Items, JsonError, JsonPlace, Located, Members, Value};
 use crate::text::shorten;
 use crate::{Code, Rejection};
 
-/// The first fault of a text.
+/// The first fault in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// A JSON pointer to what is at fault, or to where something is missing.
+pub struct MetadataFault {
+    /// A JSON pointer to the faulty value, or to the place where something is missing.
     pub path: String,
-    /// The rule of docs/market.md section 3 that is broken.
+    /// The rule of docs/market.md section 3 that the text breaks.
     pub rule: u8,
-    /// What would have been right.
+    /// What was expected.
     pub expected: String,
-    /// What is there, shortened.
+    /// The value found, shortened.
     pub found: String,
 }
 
 /// One sentence: the place, what was expected, and what is there.
-impl fmt::Display for Fault {
+impl fmt::Display for MetadataFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, rule, expected, found } = self;
         if path.is_empty() {
@@ -33,7 +33,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl From<Located> for Fault {
+impl From<Located> for MetadataFault {
     fn from(Located { path, error }: Located) -> Self {
         let (expected, found) = match error {
             JsonError::Utf8 { at } => ("UTF-8".to_owned(), format!("another byte at {at}")),
@@ -57,13 +57,13 @@ impl From<Located> for Fault {
     }
 }
 
-/// The longest path of a fault that a refusal tells as it is, in bytes.
+/// The longest path, in bytes, that a rejection contains in full.
 const PATH_BYTES_MAX: usize = 1_024;
 
-/// AGENT_METADATA, with `path` and `rule` in its data. A longer path than 1,024 bytes is cut there: only
-/// one into members that mean nothing can be as long.
-impl From<Fault> for Rejection {
-    fn from(Fault { mut path, rule, expected, found }: Fault) -> Self {
+/// AGENT_METADATA, with `path` and `rule` in its data. A path of more than 1,024 bytes is cut; only
+/// a path into members without meaning can be that long.
+impl From<MetadataFault> for Rejection {
+    fn from(MetadataFault { mut path, rule, expected, found }: MetadataFault) -> Self {
         if path.len() > PATH_BYTES_MAX {
             let end = (0..=PATH_BYTES_MAX).rev().find(|at| path.is_char_boundary(*at));
             path.truncate(end.unwrap_or_default());
@@ -77,14 +77,14 @@ impl From<Fault> for Rejection {
 /// A value at its place, under a rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot<'p, 't> {
-    pub(super) place: &'p Place<'p>,
+    pub(super) place: &'p JsonPlace<'p>,
     pub(super) value: Value<'t>,
     pub(super) rule: u8,
 }
 
 impl<'t> Spot<'_, 't> {
     /// The fault that something else was expected than this value.
-    pub(super) fn fault(&self, expected: impl Into<String>) -> Fault {
+    pub(super) fn fault(&self, expected: impl Into<String>) -> MetadataFault {
         let found = match (self.value.as_str(), self.value.as_number()) {
             (Some(text), _) => format!("{:?}", shorten(text)),
             (None, Some(literal)) => shorten(literal),
@@ -94,25 +94,25 @@ impl<'t> Spot<'_, 't> {
     }
 
     /// The fault that something else was expected than `found`.
-    pub(super) fn fault_of(&self, expected: impl Into<String>, found: String) -> Fault {
+    pub(super) fn fault_of(&self, expected: impl Into<String>, found: String) -> MetadataFault {
         let (path, rule) = (self.place.pointer(), self.rule);
-        Fault { path, rule, expected: expected.into(), found }
+        MetadataFault { path, rule, expected: expected.into(), found }
     }
 
-    /// The fault that the object at this place has no such member.
-    pub(super) fn missing(&self, key: &str) -> Fault {
+    /// The fault of an object at this place that lacks this member.
+    pub(super) fn missing(&self, key: &str) -> MetadataFault {
         let expected = format!("a member {key}");
         let path = self.place.key(key).pointer();
-        Fault { path, rule: self.rule, expected, found: "none".to_owned() }
+        MetadataFault { path, rule: self.rule, expected, found: "none".to_owned() }
     }
 
     /// A string.
-    pub(super) fn text(&self) -> Result<&'t str, Fault> {
+    pub(super) fn text(&self) -> Result<&'t str, MetadataFault> {
         self.value.as_str().ok_or_else(|| self.fault("a string"))
     }
 
     /// A string of so many bytes.
-    pub(super) fn text_of(&self, bytes: RangeInclusive<usize>) -> Result<&'t str, Fault> {
+    pub(super) fn text_of(&self, bytes: RangeInclusive<usize>) -> Result<&'t str, MetadataFault> {
         let expected = || format!("a string of {}", between(&bytes, "bytes"));
         let text = self.value.as_str().ok_or_else(|| self.fault(expected()))?;
         if bytes.contains(&text.len()) {
@@ -122,7 +122,7 @@ impl<'t> Spot<'_, 't> {
     }
 
     /// An array of so many items.
-    pub(super) fn items(&self, count: RangeInclusive<usize>) -> Result<Items<'t>, Fault> {
+    pub(super) fn items(&self, count: RangeInclusive<usize>) -> Result<Items<'t>, MetadataFault> {
         let expected = || format!("an array of {}", between(&count, "items"));
         let items = self.value.items().ok_or_else(|| self.fault(expected()))?;
         if count.contains(&items.len()) {
@@ -132,7 +132,7 @@ impl<'t> Spot<'_, 't> {
     }
 
     /// An object that has these members, and perhaps others.
-    pub(super) fn members(&self, required: &[&str]) -> Result<Members<'t>, Fault> {
+    pub(super) fn members(&self, required: &[&str]) -> Result<Members<'t>, MetadataFault> {
         let members = self.value.members().ok_or_else(|| self.fault("an object"))?;
         match required.iter().find(|key| members.find(key).is_none()) {
             Some(key) => Err(self.missing(key)),
@@ -141,7 +141,7 @@ impl<'t> Spot<'_, 't> {
     }
 
     /// An integer within these bounds, without fraction and exponent.
-    pub(super) fn integer(&self, bounds: RangeInclusive<u64>) -> Result<u64, Fault> {
+    pub(super) fn integer(&self, bounds: RangeInclusive<u64>) -> Result<u64, MetadataFault> {
         let literal = self.value.as_number().filter(|literal| is_integer(literal));
         let number = literal.and_then(|literal| literal.parse().ok());
         number.filter(|number| bounds.contains(number)).ok_or_else(|| {

@@ -1,15 +1,16 @@
-//! The metadata of an agent: a text read by rule 1, checked by the others, and what is left of it.
-
-use std::fmt;
+//! The metadata of an agent: a text that is parsed by rule 1 and checked by the other rules, and
+//! what the chain keeps of it.
 
 use super::fault::Spot;
-use super::{Executor, Fault, METADATA_BYTES_MAX, NESTING_MAX, PROGRAM_BYTES_MAX, Tool, Version};
+use super::limits::METADATA_BYTES_MAX;
+use super::pending::Pending;
+use super::{Executor, MetadataFault, Tool, Version};
 use super::{describe, methods, run};
 use crate::abi::Method;
-use crate::json::{Manner, Members, Place, Tape, Value, parse_tape};
-use crate::{Amount, Hash, Usage};
+use crate::json::{JsonPlace, Manner, Members, Tape, Value, parse_tape};
+use crate::{Amount, Usage};
 
-/// How deep a text may nest; the outermost object is 1.
+/// How deep a text may nest. The outermost object counts as 1.
 const DEPTH_MAX: usize = 32;
 
 /// The keys that a rule names, by their length.
@@ -32,115 +33,66 @@ const KNOWN: &[&[&str]] = &[
     &["container_image", "maxOutputTokens"],
 ];
 
-/// A text that is a JSON object by rule 1 of docs/market.md section 3.
+/// A text that is a JSON object according to rule 1 of docs/market.md section 3.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Document<'a> {
     tape: Tape<'a>,
 }
 
-/// What the chain keeps of an agent's version.
+/// What the chain keeps of a version of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metadata {
-    /// The name, which makes the agent's id with its owner.
+    /// The name. Together with the owner, it determines the agent's id.
     pub name: String,
     /// The version.
     pub version: Version,
-    /// What runs it.
+    /// What runs the agent.
     pub executor: Executor,
-    /// The tools that it uses, in the order of the text.
+    /// The tools that the agent uses, in the order of the text.
     pub tools: Vec<Tool>,
-    /// Its methods, in the order of the text.
+    /// The methods, in the order of the text.
     pub methods: Vec<Method>,
-    /// What its owner gets for each successful call.
+    /// The royalty that the owner gets for each successful call.
     pub royalty: Amount,
 }
 
 impl Metadata {
-    /// Whether the answers of two miners can be compared, if the agents among its tools are what
-    /// [`Checked::pending`] asks.
+    /// Whether the answers of different miners can be compared, provided that the agents among the
+    /// tools meet the conditions in [`Checked::pending`].
     #[must_use]
     pub const fn is_deterministic(&self) -> bool {
         self.executor.is_deterministic()
     }
 }
 
-/// What a text alone decides.
+/// The result of the checks that need only the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
-    /// The metadata, or the first fault that needs no state to be seen.
-    pub outcome: Result<Metadata, Fault>,
-    /// What only the state knows, in the order of the rules. All of it comes before the fault, if there
-    /// is one: the first that does not hold is the fault that is told.
+    /// The metadata, or the first fault that the text alone shows.
+    pub outcome: Result<Metadata, MetadataFault>,
+    /// The conditions that only the state can decide, in the order of the rules. All of them come
+    /// before the fault, if there is one: the first condition that does not hold is the fault to
+    /// report.
     pub pending: Vec<Pending>,
 }
 
-/// A condition that only the state decides.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pending {
-    /// Where the condition comes from, as a JSON pointer.
-    pub path: String,
-    /// The rule of docs/market.md section 3 that is broken where it does not hold.
-    pub rule: u8,
-    /// What has to hold.
-    pub question: Question,
-}
-
-/// What has to hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Question {
-    /// The version has precedence over every earlier one of the agent.
-    Newer(Version),
-    /// The blob is final and not too large for a program.
-    Program {
-        /// Its id.
-        blob_id: String,
-    },
-    /// The agent has that version, which is deterministic, and nests so that the new one nests at most
-    /// [`NESTING_MAX`] deep.
-    Nested {
-        /// Its id.
-        id: Hash,
-        /// Its version.
-        version: Version,
-    },
-}
-
-/// What has to hold, for people.
-impl fmt::Display for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Newer(version) => {
-                write!(f, "{version} is greater than every earlier version of this agent")
-            }
-            Self::Program { blob_id } => {
-                write!(f, "the blob {blob_id} is final, of at most {PROGRAM_BYTES_MAX} bytes")
-            }
-            Self::Nested { id, version } => write!(
-                f,
-                "the agent {id} has the version {version}, which is deterministic, and agents nest at \
-                 most {NESTING_MAX} deep with this one"
-            ),
-        }
-    }
-}
-
-/// What the metadata of an agent that asks a language model says of its work.
+/// The work of an agent that asks a language model, according to its metadata.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ModelWork {
     /// The most rounds of the model and its tools.
     pub rounds: u64,
-    /// The most tokens of one answer of the model.
+    /// The most tokens in one answer of the model.
     pub output_tokens: u64,
-    /// The bytes of the prompt that is read before each payload.
+    /// The size in bytes of the prompt that the model reads before each payload.
     pub prompt_bytes: u64,
 }
 
 impl ModelWork {
-    /// Tokens of turns and tools beside the texts, in each round.
+    /// The tokens that each round needs for turns and tools, in addition to the texts.
     const TOKENS_BESIDE: u64 = 512;
 
-    /// About the most that a call with so large a payload takes: a byte is a token at most, and each round
-    /// reads what those before it wrote.
+    /// An estimate of the most work that a call with a payload of this size takes. A byte is at
+    /// most one token, and each round reads what the earlier rounds wrote.
     #[must_use]
     pub const fn usage(&self, payload_bytes: u64) -> Usage {
         let Self { rounds, output_tokens, prompt_bytes } = *self;
@@ -156,22 +108,23 @@ impl ModelWork {
 }
 
 impl<'a> Document<'a> {
-    /// Reads a text by rule 1.
+    /// Parses a text by rule 1.
     ///
     /// # Errors
-    /// A [`Fault`] of rule 1.
-    pub fn read(text: &'a [u8]) -> Result<Self, Fault> {
+    /// A [`MetadataFault`] of rule 1.
+    pub fn read(text: &'a [u8]) -> Result<Self, MetadataFault> {
         if text.len() > METADATA_BYTES_MAX {
             let expected = format!("at most {METADATA_BYTES_MAX} bytes");
             let found = format!("{} bytes", text.len());
-            return Err(Fault { path: String::new(), rule: 1, expected, found });
+            return Err(MetadataFault { path: String::new(), rule: 1, expected, found });
         }
         let tape = parse_tape(text, Manner { depth_max: DEPTH_MAX, known: KNOWN })?;
-        Spot { place: &Place::OUTERMOST, value: tape.value(), rule: 1 }.members(&[])?;
+        Spot { place: &JsonPlace::OUTERMOST, value: tape.value(), rule: 1 }.members(&[])?;
         Ok(Self { tape })
     }
 
-    /// The name, if it is a string: the agent's id is made of it, and checked before the other rules.
+    /// The name, if it is a string. The chain checks the agent's id, which depends on the name,
+    /// before the other rules.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.members()?.find("name").and_then(Value::as_str)
@@ -189,7 +142,7 @@ impl<'a> Document<'a> {
         tags.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// What it says of the work of a `model` agent; none of another one.
+    /// The work of an agent of kind `model`; `None` for other kinds.
     #[must_use]
     pub fn model_work(&self) -> Option<ModelWork> {
         let executor = self.members()?.find("executor")?.members()?;
@@ -202,7 +155,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Checks what the text alone decides of rules 2 to 7.
+    /// Checks rules 2 to 7 as far as the text alone decides them.
     #[must_use]
     pub fn check(&self, royalty_max: Amount) -> Checked {
         let mut pending = Vec::new();
@@ -210,9 +163,13 @@ impl<'a> Document<'a> {
         Checked { outcome, pending }
     }
 
-    fn metadata(&self, royalty_max: Amount, pending: &mut Vec<Pending>) -> Result<Metadata, Fault> {
+    fn metadata(
+        &self,
+        royalty_max: Amount,
+        pending: &mut Vec<Pending>,
+    ) -> Result<Metadata, MetadataFault> {
         let value = self.tape.value();
-        let document = Spot { place: &Place::OUTERMOST, value, rule: 2 };
+        let document = Spot { place: &JsonPlace::OUTERMOST, value, rule: 2 };
         let described = describe::required(document, pending)?;
         let members = document.members(&[])?;
         describe::optional(members)?;

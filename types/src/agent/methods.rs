@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Fault;
+use super::MetadataFault;
 use super::fault::Spot;
 use crate::abi::{
     Method, Parameter, TUPLES_MAX, Type, TypeName, TypeNameError, is_identifier, is_reserved,
 };
-use crate::json::{Items, Members, Place, Repeats, Value};
+use crate::json::{Items, JsonPlace, Members, Repeats, Value};
 
 /// The most inputs of a method, and the most outputs.
 const PARAMETERS_MAX: usize = 32;
 
 /// Rules 4 and 5: the methods of `abi`, of which rule 2 has seen that it is an array.
-pub(super) fn read(members: Members<'_>) -> Result<Vec<Method>, Fault> {
+pub(super) fn read(members: Members<'_>) -> Result<Vec<Method>, MetadataFault> {
     let entries = || members.find("abi").and_then(Value::items).into_iter().flatten().enumerate();
-    let abi = Place::OUTERMOST.key("abi");
+    let abi = JsonPlace::OUTERMOST.key("abi");
     let mut names = BTreeSet::new();
     for (index, value) in entries() {
         entry(Spot { place: &abi.index(index), value, rule: 4 }, &mut names)?;
@@ -37,7 +37,7 @@ pub(super) fn read(members: Members<'_>) -> Result<Vec<Method>, Fault> {
 }
 
 /// Rule 4: an entry of `abi`.
-fn entry<'t>(entry: Spot<'_, 't>, names: &mut BTreeSet<&'t str>) -> Result<(), Fault> {
+fn entry<'t>(entry: Spot<'_, 't>, names: &mut BTreeSet<&'t str>) -> Result<(), MetadataFault> {
     for (key, value) in entry.members(&["type", "name", "inputs", "outputs"])? {
         let place = entry.place.key(key);
         let spot = Spot { place: &place, value, rule: entry.rule };
@@ -64,7 +64,7 @@ fn entry<'t>(entry: Spot<'_, 't>, names: &mut BTreeSet<&'t str>) -> Result<(), F
 }
 
 /// Rule 5: an entry that keeps rule 4.
-fn method(entry: Spot<'_, '_>) -> Result<Method, Fault> {
+fn method(entry: Spot<'_, '_>) -> Result<Method, MetadataFault> {
     let members = entry.members(&[])?;
     let name = members.find("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut method = Method { name, inputs: Vec::new(), outputs: Vec::new() };
@@ -83,11 +83,11 @@ fn method(entry: Spot<'_, '_>) -> Result<Method, Fault> {
 
 /// Inputs, outputs, or the components of the innermost of so many tuples.
 fn list(
-    place: &Place<'_>,
+    place: &JsonPlace<'_>,
     items: Items<'_>,
     rule: u8,
     tuples: u8,
-) -> Result<Vec<Parameter>, Fault> {
+) -> Result<Vec<Parameter>, MetadataFault> {
     let repeated = first_repeated(items);
     let mut parameters = Vec::with_capacity(items.len());
     for (index, value) in items.enumerate() {
@@ -141,7 +141,11 @@ impl<'t> Parts<'t> {
     }
 }
 
-fn parameter(parameter: Spot<'_, '_>, is_repeated: bool, tuples: u8) -> Result<Parameter, Fault> {
+fn parameter(
+    parameter: Spot<'_, '_>,
+    is_repeated: bool,
+    tuples: u8,
+) -> Result<Parameter, MetadataFault> {
     let members = parameter.members(&[])?;
     let parts = Parts::of(members);
     parts.name.ok_or_else(|| parameter.missing("name"))?;
@@ -179,7 +183,7 @@ fn parameter(parameter: Spot<'_, '_>, is_repeated: bool, tuples: u8) -> Result<P
 }
 
 /// A name of a parameter: an identifier, words of the language among them, or nothing.
-fn parameter_name<'t>(spot: Spot<'_, 't>, is_repeated: bool) -> Result<&'t str, Fault> {
+fn parameter_name<'t>(spot: Spot<'_, 't>, is_repeated: bool) -> Result<&'t str, MetadataFault> {
     let name = spot.value.as_str().filter(|name| name.is_empty() || is_identifier(name));
     let name = name.ok_or_else(|| spot.fault("an identifier of Solidity, or an empty string"))?;
     if is_repeated {
@@ -191,7 +195,7 @@ fn parameter_name<'t>(spot: Spot<'_, 't>, is_repeated: bool) -> Result<&'t str, 
 fn check_type(
     spot: Spot<'_, '_>,
     type_name: Option<&Result<TypeName, TypeNameError>>,
-) -> Result<(), Fault> {
+) -> Result<(), MetadataFault> {
     match type_name {
         Some(Ok(_)) => Ok(()),
         Some(Err(error)) => Err(spot.fault(error.to_string())),

@@ -1,4 +1,4 @@
-//! Where things are: URLs, and images of containers.
+//! References to other things: URLs, and images of containers.
 
 /// What [`is_url`] takes, for messages.
 pub(super) const URL: &str = "an https:, http: or ipfs: URL";
@@ -20,8 +20,8 @@ fn begins_url(text: &str, scheme: &str) -> bool {
     text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_allowed))
 }
 
-/// Whether a text names an image of the OCI by the digest of its manifest: a reference of the
-/// distribution grammar with `@sha256:` and 64 lowercase hex characters, and perhaps a tag.
+/// Whether a text names an OCI image by the digest of its manifest: a reference in the distribution
+/// grammar with `@sha256:` and 64 lowercase hex characters, and optionally a tag.
 #[must_use]
 pub fn is_image(text: &str) -> bool {
     let Some((tagged, digest)) = text.rsplit_once("@sha256:") else { return false };

@@ -1,9 +1,9 @@
-//! How an agent is run and what a call of it costs besides: rules 6 and 7.
+//! How miners run an agent, and what a call of it costs in addition to the work: rules 6 and 7.
 
 use super::fault::Spot;
 use super::reference::{is_image, is_ipfs};
-use super::{Executor, Fault, Pending, Question, Tool};
-use crate::json::{Members, Place, Value};
+use super::{Executor, MetadataFault, Pending, Question, Tool};
+use crate::json::{JsonPlace, Members, Value};
 use crate::tx::value::{BLOB_ID, is_blob_id};
 use crate::{Amount, Hash};
 
@@ -53,13 +53,13 @@ impl Mode {
 pub(super) fn executor(
     document: Spot<'_, '_>,
     pending: &mut Vec<Pending>,
-) -> Result<(Executor, Vec<Tool>), Fault> {
+) -> Result<(Executor, Vec<Tool>), MetadataFault> {
     let members = document.members(&[])?;
     let place = |wanted: &str| members.into_iter().position(|(key, _)| key == wanted);
     let value = document.members(&["container_image"])?.find("container_image");
-    let image_place = Place::OUTERMOST.key("container_image");
+    let image_place = JsonPlace::OUTERMOST.key("container_image");
     let image = Spot { place: &image_place, value: value.unwrap_or(document.value), rule: 6 };
-    let executor_place = Place::OUTERMOST.key("executor");
+    let executor_place = JsonPlace::OUTERMOST.key("executor");
     let Some(value) = members.find("executor") else {
         agrees(image, Mode::Container, None)?;
         return Ok((container(image), Vec::new()));
@@ -83,7 +83,11 @@ pub(super) fn executor(
 }
 
 /// Whether the image says what the executor says, as far as that is well-formed.
-fn agrees(image: Spot<'_, '_>, mode: Mode, executor: Option<Members<'_>>) -> Result<(), Fault> {
+fn agrees(
+    image: Spot<'_, '_>,
+    mode: Mode,
+    executor: Option<Members<'_>>,
+) -> Result<(), MetadataFault> {
     let text = image.text()?;
     let of = |key| executor.and_then(|it| it.find(key)).and_then(Value::as_str);
     let wanted = match mode {
@@ -111,7 +115,7 @@ fn read(
     executor: Spot<'_, '_>,
     image: Spot<'_, '_>,
     pending: &mut Vec<Pending>,
-) -> Result<(Executor, Vec<Tool>), Fault> {
+) -> Result<(Executor, Vec<Tool>), MetadataFault> {
     let members = executor.members(&["kind"])?;
     let mode = members.find("kind").and_then(Mode::parse);
     let (mut tools, mut manifest, mut blob_id) = (Vec::new(), None, None);
@@ -154,7 +158,7 @@ fn read(
     Ok((read, tools))
 }
 
-fn program(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<String, Fault> {
+fn program(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<String, MetadataFault> {
     let id = spot.value.as_str().filter(|id| is_blob_id(id));
     let blob_id = id.ok_or_else(|| spot.fault(BLOB_ID))?.to_owned();
     let question = Question::Program { blob_id: blob_id.clone() };
@@ -162,7 +166,7 @@ fn program(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<String, Fau
     Ok(blob_id)
 }
 
-fn read_tools(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<Vec<Tool>, Fault> {
+fn read_tools(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<Vec<Tool>, MetadataFault> {
     let mut tools = Vec::new();
     for (index, value) in spot.items(0..=TOOLS_MAX)?.enumerate() {
         let place = spot.place.index(index);
@@ -179,9 +183,9 @@ fn read_tools(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<Vec<Tool
 }
 
 /// Rule 7: what the owner gets for each successful call.
-pub(super) fn royalty(members: Members<'_>, max: Amount) -> Result<Amount, Fault> {
+pub(super) fn royalty(members: Members<'_>, max: Amount) -> Result<Amount, MetadataFault> {
     let Some(value) = members.find("royalty") else { return Ok(Amount::ZERO) };
-    let spot = Spot { place: &Place::OUTERMOST.key("royalty"), value, rule: 7 };
+    let spot = Spot { place: &JsonPlace::OUTERMOST.key("royalty"), value, rule: 7 };
     let amount = value.as_str().and_then(|text| Amount::parse(text).ok());
     amount.filter(|amount| *amount <= max).ok_or_else(|| {
         spot.fault(format!("a decimal string of micro-OMBRA from \"0\" to \"{max}\""))

@@ -3,7 +3,9 @@
 mod draft;
 mod faults;
 
-use super::{Document, Executor, Fault, Metadata, Pending, Question, ROYALTY_MAX, Tool, Version};
+use super::{
+    Document, Executor, Metadata, MetadataFault, Pending, Question, ROYALTY_MAX, Tool, Version,
+};
 use crate::{Amount, Code, Hash, Rejection};
 use draft::Draft;
 
@@ -26,7 +28,7 @@ fn smallest() -> Draft {
     )
 }
 
-fn outcome(text: &str) -> Result<Metadata, Fault> {
+fn outcome(text: &str) -> Result<Metadata, MetadataFault> {
     Document::read(text.as_bytes())?.check(ROYALTY_MAX).outcome
 }
 

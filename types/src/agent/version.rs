@@ -1,4 +1,4 @@
-//! Versions of agents: Semantic Versioning 2.0.0, with numbers of any length.
+//! Versions of agents: Semantic Versioning 2.0.0, with numbers of any size.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::fmt;
 /// The most bytes of a version.
 const BYTES_MAX: usize = 64;
 
-/// A version by the whole grammar of Semantic Versioning 2.0.0, at most 64 bytes.
+/// A version in the complete grammar of Semantic Versioning 2.0.0, at most 64 bytes.
 ///
-/// Two versions that differ in build metadata alone are different and have the same precedence, so
+/// Two versions that differ only in build metadata are different but have the same precedence, so
 /// there is no `Ord`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
-/// A text that is no version.
+/// The text is not a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a version of Semantic Versioning 2.0.0 like 1.4.0 or 2.0.0-rc.1, at most 64 bytes")]
 pub struct VersionError;
@@ -25,22 +25,22 @@ struct Parts<'a> {
 }
 
 impl Version {
-    /// Reads a version.
+    /// Parses a version.
     ///
     /// # Errors
-    /// [`VersionError`] for anything else.
+    /// [`VersionError`] for any other text.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
         let is_whole = text.len() <= BYTES_MAX && is_version(text);
         is_whole.then(|| Self(text.to_owned())).ok_or(VersionError)
     }
 
-    /// The text.
+    /// The version as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Which one has precedence; build metadata is not looked at.
+    /// Compares the precedence of two versions. Build metadata does not count.
     #[must_use]
     pub fn precedence(&self, other: &Self) -> Ordering {
         let (left, right) = (parts(&self.0), parts(&other.0));

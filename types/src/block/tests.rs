@@ -3,9 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::merkle::root;
 use super::{
-    Block, BlockTx, DecodeBlockError, Filled, Header, Incomplete, Outline, OutlineEntry,
-    UncheckedBlock, merkle_root, root,
+    Block, BlockTx, CompactBlock, CompactBlockEntry, DecodeBlockError, Filled, Header, Incomplete,
+    UncheckedBlock, merkle_root,
 };
 use crate::testing::{Draft, bodies, limits};
 use crate::vrf::Proof;
@@ -47,35 +48,36 @@ const HEADER: &str = "{\"chainId\":\"ombra-ț\",\"index\":7,\
     \"tokensBurned\":\"100\",\"txCount\":2}";
 
 #[test]
-fn an_outline_names_or_carries_each_transaction_and_has_one_binary_form() {
+fn a_compact_block_names_or_carries_each_transaction_and_has_one_binary_form() {
     let block = block(&[0, 3, 5]);
-    let named = |at: usize| OutlineEntry::Named(block.transactions[at].hash());
-    let carried = |at: usize| OutlineEntry::Carried(Box::new((*block.transactions[at]).clone()));
+    let named = |at: usize| CompactBlockEntry::Named(block.transactions[at].hash());
+    let carried =
+        |at: usize| CompactBlockEntry::Carried(Box::new((*block.transactions[at]).clone()));
     let cases = [
         (vec![true, true, true], vec![named(0), named(1), named(2)]),
         (vec![false, true, false], vec![carried(0), named(1), carried(2)]),
         (vec![true], vec![named(0), carried(1), carried(2)]),
     ];
     for (is_named, entries) in cases {
-        let bytes = Outline::encode(&block, &is_named);
-        let outline = Outline { header: block.header.clone(), entries };
-        assert_eq!(Outline::decode(&bytes, &limits()).unwrap(), outline, "{is_named:?}");
+        let bytes = CompactBlock::encode(&block, &is_named);
+        let compact_block = CompactBlock { header: block.header.clone(), entries };
+        assert_eq!(CompactBlock::decode(&bytes, &limits()).unwrap(), compact_block, "{is_named:?}");
         for end in 0..bytes.len() {
-            assert!(Outline::decode(&bytes[..end], &limits()).is_err(), "cut off at {end}");
+            assert!(CompactBlock::decode(&bytes[..end], &limits()).is_err(), "cut off at {end}");
         }
         let more = [bytes.as_slice(), &[0]].concat();
-        assert!(Outline::decode(&more, &limits()).is_err(), "followed by more");
+        assert!(CompactBlock::decode(&more, &limits()).is_err(), "followed by more");
     }
-    let mut other_kind = Outline::encode(&block, &[]);
+    let mut other_kind = CompactBlock::encode(&block, &[]);
     let first = block.header.payload().len() + 4;
     other_kind[first] = 2;
     assert!(matches!(
-        Outline::decode(&other_kind, &limits()),
+        CompactBlock::decode(&other_kind, &limits()),
         Err(DecodeBlockError::Entry { position: 0, kind: 2 })
     ));
 }
 
-/// Fills the outline of a block in a place where the transactions are found that `found` makes of
+/// Fills the compact block of a block in a place where the transactions are found that `found` makes of
 /// the good ones.
 fn filled(
     block: &Block,
@@ -86,17 +88,17 @@ fn filled(
         let by_hash = |hash: &Hash| block.transactions.iter().find(|tx| tx.hash() == *hash);
         hashes.iter().map(|hash| found(by_hash(hash)?)).collect()
     };
-    outline_of(block).fill(size, &Hash::digest(&block.encode()), lookup)
+    compact_block_of(block).fill(size, &Hash::digest(&block.encode()), lookup)
 }
 
-/// The outline that names all but the second.
-fn outline_of(block: &Block) -> Outline {
-    let bytes = Outline::encode(block, &[true, false, true]);
-    Outline::decode(&bytes, &limits()).unwrap()
+/// The compact block that names all but the second.
+fn compact_block_of(block: &Block) -> CompactBlock {
+    let bytes = CompactBlock::encode(block, &[true, false, true]);
+    CompactBlock::decode(&bytes, &limits()).unwrap()
 }
 
 #[test]
-fn the_block_of_an_outline_is_the_sealed_one_byte_for_byte_or_none() {
+fn the_block_of_a_compact_block_is_the_sealed_one_byte_for_byte_or_none() {
     let block = block(&[0, 3, 5]);
     let bytes = block.encode();
     let whole = filled(&block, bytes.len(), |tx| Some(tx.clone())).unwrap();

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Bill, CallStatus};
+use super::answer::{Answer, CallStatus};
+use super::records::Bill;
 use crate::{Address, Amount, Hash};
 
 /// What happened to a call (docs/protocol.md section 18).
@@ -10,29 +11,29 @@ use crate::{Address, Amount, Hash};
 /// The order of the variants and of their fields is stored. Append new variants at the end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CallChange {
-    /// It was requested, and its fee is held.
+    /// An AGENT_CALL requested the call, and its fee is in escrow.
     Requested {
-        /// Who asked and paid.
+        /// The address of the account that requested and paid for the call.
         requester: Address,
-        /// The agent.
+        /// The id of the agent.
         agent_id: Hash,
-        /// What is held.
+        /// The amount in escrow.
         escrow: Amount,
     },
-    /// Members were drawn.
+    /// The chain drew the members of a round.
     Elected {
-        /// The round, 0 or 1.
+        /// The round: 0, or 1 after an appeal.
         round: u8,
         /// The members in the order of the draw.
         members: Vec<Address>,
-        /// Until when they may commit; block time in milliseconds.
+        /// The block time until which they may commit, in milliseconds.
         until: u64,
     },
-    /// Too few members could be drawn: the escrow went back.
+    /// Too few members could be drawn, and the escrow was returned.
     Unassigned {
-        /// Who had asked.
+        /// The address of the account that requested the call.
         requester: Address,
-        /// What went back.
+        /// The amount that was returned.
         refund: Amount,
     },
     /// A member committed to its answer.
@@ -44,7 +45,7 @@ pub enum CallChange {
     },
     /// Members may reveal.
     Revealing {
-        /// Until when; block time in milliseconds.
+        /// The block time until which they may reveal, in milliseconds.
         until: u64,
     },
     /// A member revealed its answer.
@@ -53,36 +54,36 @@ pub enum CallChange {
         round: u8,
         /// The member.
         member: Address,
-        /// What it answered.
+        /// The member's answer.
         answer: Answer,
     },
-    /// A round was decided.
+    /// The members of a round reached a decision, or the round ended without one.
     Decided {
         /// The round.
         round: u8,
-        /// How the call ended, if no other round follows.
+        /// The status of the call after the round.
         status: CallStatus,
-        /// How many members agreed.
+        /// The number of members that agreed.
         agreeing: u8,
     },
-    /// Somebody doubted the decision.
+    /// An account appealed the decision.
     Appealed {
-        /// Who.
+        /// The address of the appellant.
         appellant: Address,
-        /// How many members the second round should have.
+        /// The number of members that the second round should have.
         size: u8,
-        /// What the appellant paid for their work.
+        /// What the appellant paid for the work of the second round.
         payment: Amount,
-        /// What it lays down.
+        /// The appellant's deposit.
         deposit: Amount,
     },
-    /// All of its money has moved.
+    /// The call is settled: all of its money has been paid out, returned or burned.
     Settled {
-        /// Who had asked.
+        /// The address of the account that requested the call.
         requester: Address,
-        /// How it ended.
+        /// The final status of the call.
         status: CallStatus,
-        /// What became of the money.
+        /// How the money was divided.
         bill: Bill,
     },
 }
@@ -92,9 +93,9 @@ pub enum CallChange {
 pub struct Candidate {
     /// The miner.
     pub miner: Address,
-    /// Its bond.
+    /// The miner's bond.
     pub weight: Amount,
-    /// Whether it is left out for its capacity or for what its bond has free, and for nothing else: if it
-    /// is drawn, its seat stays empty.
+    /// Whether the miner is excluded only by its capacity or by the free part of its bond. If such
+    /// a miner is drawn, its seat stays empty.
     pub is_full: bool,
 }

@@ -1,121 +1,123 @@
-//! What the state stores of calls.
+//! The records of calls in the state.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, CallStatus, Consensus, Group, Outcome, When};
+use super::answer::{Answer, CallStatus, Consensus, Group, Outcome, When};
+use crate::codec::encode;
 use crate::{Address, Amount, Hash, Prices, TxLocation, Usage};
 
-/// A call. What stands in its AGENT_CALL as text (payload, version) is there as hash or place only.
+/// A call. Of its payload, which the AGENT_CALL contains, the record has only the hash.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Call {
     /// The call's id.
     pub call_id: Hash,
-    /// The agent.
+    /// The id of the agent.
     pub agent_id: Hash,
-    /// The version of it that is called.
+    /// The version of the agent.
     pub agent_version: String,
-    /// Who gets the royalty.
+    /// The address of the agent's owner, who gets the royalty.
     pub owner: Address,
-    /// Who asked and paid.
+    /// The address of the account that requested and paid for the call.
     pub requester: Address,
-    /// The AGENT_CALL.
+    /// The location of the AGENT_CALL.
     pub request: TxLocation,
-    /// Block time of the request, in milliseconds.
+    /// The block time of the request, in milliseconds.
     pub created_at: u64,
-    /// SHA-256 of the payload's bytes.
+    /// The SHA-256 of the payload.
     pub payload_hash: Hash,
-    /// The conversation named in the request.
+    /// The conversation that the request names.
     pub conversation_id: Option<Hash>,
-    /// Who decides.
+    /// How the committee decides.
     pub consensus: Consensus,
-    /// How many members the first round has, empty seats included.
+    /// The number of members in the first round, including empty seats.
     pub committee_size: u8,
-    /// Whether an answer can be appealed.
+    /// Whether the decision can be appealed.
     pub is_appealable: bool,
-    /// What it pays.
+    /// The prices at which the call pays each member.
     pub prices: Prices,
-    /// What the work on it may take.
+    /// The limits on the work of each member.
     pub limits: CallLimits,
     /// The escrow at the start.
     pub max_fee: Amount,
     /// How long members have to commit, in milliseconds.
     pub timeout_ms: u64,
-    /// What is paid to others when it succeeds.
+    /// Payments to others that depend on the result.
     pub on_result: Vec<Conditional>,
-    /// The numbers that hold for it until it is settled.
+    /// The amounts and times that apply to the call until it is settled.
     pub terms: CallTerms,
-    /// Where it is.
+    /// The status.
     pub status: CallStatus,
-    /// When its phase ends; none while it waits for an election, and once it is settled.
+    /// When the current phase ends; `None` while the call waits for an election, and once it is
+    /// settled.
     pub deadline: Option<CallDeadline>,
-    /// Its rounds: none before the first election, two at most.
+    /// The rounds: none before the first election, at most two.
     pub rounds: Vec<CallRound>,
-    /// The appeal, if there was one.
+    /// The appeal, if there is one.
     pub appeal: Option<Appeal>,
-    /// What became of the money; none until it is settled.
+    /// How the money was divided; `None` until the call is settled.
     pub bill: Option<Bill>,
-    /// [`super::members_digest`] of a settled call; zero bytes before.
+    /// The [`members_digest`] of a settled call; zeros before.
     pub members_digest: Hash,
 }
 
 impl Call {
-    /// Whether all of its money has moved.
+    /// Whether the call is settled: all of its money has been paid out, returned or burned.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.bill.is_some()
     }
 
-    /// The round whose members work or whose answer waits; none before the first election.
+    /// The last round; `None` before the first election.
     #[must_use]
     pub fn last_round(&self) -> Option<&CallRound> {
         self.rounds.last()
     }
 
-    /// The round whose answer stands: the last one that a group decided.
+    /// The round whose answer stands: the last round that a group decided.
     #[must_use]
     pub fn standing(&self) -> Option<(&CallRound, &Group)> {
         self.rounds.iter().rev().find_map(|round| Some((round, round.group.as_ref()?)))
     }
 }
 
-/// What the work on a call may take, nested agents included.
+/// Limits on the work that one member does for a call, including nested agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallLimits {
     /// Tokens and fuel.
     pub usage: Usage,
-    /// The bytes of the result.
+    /// The maximum size of the result in bytes.
     pub result_bytes: u64,
 }
 
-/// A payment that the chain makes if the call ends so.
+/// A payment that the chain makes if the call ends in a certain way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Conditional {
-    /// When it is made.
+    /// The condition.
     pub when: When,
-    /// Who gets it.
+    /// The address of the recipient.
     pub to: Address,
-    /// How much.
+    /// The amount to pay.
     pub amount: Amount,
 }
 
-/// The numbers that hold for a call, whatever votes change meanwhile.
+/// The amounts and times that apply to a call, whatever votes change meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CallTerms {
-    /// What one member can cost: the price of work at the limits.
+    /// The most that one member's work can cost: its price at the call's limits.
     pub budget: Amount,
-    /// What the agent's owner gets for a success.
+    /// The royalty that the agent's owner gets for a success.
     pub royalty: Amount,
-    /// The least bond of a member.
+    /// The minimum bond of a member.
     pub min_bond: Amount,
     /// The penalty for dissent, *D* in the rules.
     pub dissent_penalty: Amount,
-    /// The penalty for no commitment.
+    /// The penalty for not committing.
     pub absence_penalty: Amount,
-    /// The penalty for a commitment without a reveal.
+    /// The penalty for committing without revealing.
     pub unrevealed_penalty: Amount,
-    /// The penalty for an answer outside the group that decided.
+    /// The penalty for an answer outside the deciding group.
     pub outside_penalty: Amount,
-    /// What each reveal burns.
+    /// The fee that each reveal burns.
     pub reveal_fee: Amount,
     /// How long members have to reveal, in milliseconds.
     pub reveal_ms: u64,
@@ -123,8 +125,8 @@ pub struct CallTerms {
     pub appeal_ms: u64,
 }
 
-/// When a phase of a call ends: at the end of the first block with this time and this index, or later
-/// ones.
+/// When a phase of a call ends: at the end of the first block that has at least this time and at
+/// least this index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct CallDeadline {
     /// Block time in milliseconds.
@@ -133,85 +135,86 @@ pub struct CallDeadline {
     pub height: u64,
 }
 
-/// A round of a call: the members that were drawn together.
+/// A round of a call, with the members that were drawn together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallRound {
-    /// How many members it should have.
+    /// The number of seats, including empty ones.
     pub size: u8,
-    /// How many were drawn; the other seats are empty.
+    /// The number of members that were drawn. The other seats are empty.
     pub members: u8,
-    /// How many have committed.
+    /// The number of members that have committed.
     pub committed: u8,
-    /// How many have revealed.
+    /// The number of members that have revealed.
     pub revealed: u8,
-    /// The block that drew them.
+    /// The index of the block that drew the members.
     pub elected_in: u64,
-    /// That block's time in milliseconds.
+    /// The time of that block, in milliseconds.
     pub elected_at: u64,
-    /// SHA-256 over who could be drawn, with which weight.
+    /// The SHA-256 over the candidates and their weights.
     pub candidates_hash: Hash,
-    /// Block time of the decision.
+    /// The block time of the decision.
     pub decided_at: Option<u64>,
-    /// The group that decided.
+    /// The group that decided the round.
     pub group: Option<Group>,
-    /// How many members belong to it.
+    /// The number of members in that group.
     pub agreeing: u8,
 }
 
 /// A member of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallMember {
-    /// The round it was drawn for, 0 or 1.
+    /// The round for which the member was drawn: 0, or 1 after an appeal.
     pub round: u8,
-    /// Which it was in the order of the draw, from 0.
+    /// The member's place in the order of the draw, from 0.
     pub seat: u8,
-    /// Its bond when it was drawn.
+    /// The member's bond when it was drawn.
     pub bond: Amount,
-    /// What is locked of its bond for the call; was, once the call is settled.
+    /// The part of the member's bond that is locked for the call, or was until the call was
+    /// settled.
     pub lock: Amount,
-    /// What it committed to.
+    /// The member's commitment.
     pub commitment: Option<Commitment>,
-    /// What it revealed.
+    /// The answer that the member revealed.
     pub reveal: Option<Reveal>,
-    /// What it got.
+    /// What the member was paid.
     pub paid: Amount,
-    /// What it lost of its bond.
+    /// The penalty that the member lost from its bond.
     pub penalty: Amount,
 }
 
 /// A member's commitment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Commitment {
-    /// Hides the answer.
+    /// The hash that hides the answer until the reveal.
     pub hash: Hash,
-    /// The CALL_COMMIT.
+    /// The location of the CALL_COMMIT.
     pub tx: TxLocation,
 }
 
-/// A member's answer.
+/// The answer that a member revealed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reveal {
     /// The answer.
     pub answer: Answer,
-    /// The CALL_REVEAL, which has the result's bytes.
+    /// The location of the CALL_REVEAL, which contains the result.
     pub tx: TxLocation,
 }
 
-/// What counts of what a member did.
+/// What a member did, as far as it counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said<'a> {
-    /// It did not commit.
+    /// The member did not commit.
     Nothing,
-    /// It committed and did not reveal.
+    /// The member committed and did not reveal.
     Withheld,
-    /// It could not execute the agent.
+    /// The member could not execute the agent.
     Unable,
-    /// It answered.
+    /// The member answered.
     Answered(&'a Answer),
 }
 
 impl CallMember {
-    /// What counts of what it did.
+    /// What the member did, as far as it counts.
     #[must_use]
     pub const fn said(&self) -> Said<'_> {
         match (&self.commitment, &self.reveal) {
@@ -228,38 +231,53 @@ impl CallMember {
 /// An appeal against the decision of a first round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Appeal {
-    /// Who appealed.
+    /// The address of the appellant.
     pub appellant: Address,
-    /// The CALL_APPEAL.
+    /// The location of the CALL_APPEAL.
     pub tx: TxLocation,
-    /// How many members the second round should have.
+    /// The number of members that the second round should have.
     pub size: u8,
-    /// What it paid for their work.
+    /// What the appellant paid for the work of the second round.
     pub payment: Amount,
-    /// What it lays down.
+    /// The appellant's deposit.
     pub deposit: Amount,
 }
 
-/// What became of the money of a call. Together with what members were paid it is the escrow, what the
-/// appellant paid and laid down, and the penalties of the members.
+/// How the money of a call was divided. The wages, the royalty, the conditional payments, the
+/// refund, the appellant's part and the burned amount add up to the escrow, the appellant's payment
+/// and deposit, and the members' penalties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Bill {
-    /// To the members of both rounds.
+    /// What the members of both rounds were paid.
     pub wages: Amount,
-    /// To the agent's owner.
+    /// The royalty that the agent's owner was paid.
     pub royalty: Amount,
-    /// To those that conditional payments name.
+    /// What the recipients of conditional payments were paid.
     pub conditional: Amount,
-    /// Back to the requester.
+    /// What was returned to the requester.
     pub refund: Amount,
-    /// To the appellant.
+    /// What was paid or returned to the appellant.
     pub appellant: Amount,
-    /// Burned, of penalties too.
+    /// What was burned, including burned penalties.
     pub burned: Amount,
-    /// What members lost of their bonds.
+    /// What members lost from their bonds.
     pub penalties: Amount,
-    /// How many members gave the answer that stands.
+    /// The number of members that gave the standing answer.
     pub agreeing: u8,
-    /// The sum of their bonds when they were drawn.
+    /// The sum of the bonds that these members had when they were drawn.
     pub bond_behind: Amount,
+}
+
+/// A digest of the members of a settled call, of fixed length: the SHA-256 over the records of all
+/// members, in the order of the draw.
+#[must_use]
+pub fn members_digest<'a>(
+    members: impl IntoIterator<Item = (&'a Address, &'a CallMember)>,
+) -> Hash {
+    let mut bytes = Vec::new();
+    for (address, member) in members {
+        bytes.extend_from_slice(address.as_bytes());
+        bytes.extend_from_slice(&encode(member));
+    }
+    Hash::digest(&bytes)
 }

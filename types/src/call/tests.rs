@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::codec::{decode, encode};
-use crate::{Amount, Prices, TxLocation};
+use crate::{Address, Amount, Hash, Prices, TxLocation, Usage};
 
 const AT: TxLocation = TxLocation { height: 1, position: 2 };
 

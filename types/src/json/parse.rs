@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::Json;
+use super::value::Json;
 use super::write::write_character;
 
 /// Why a text is not acceptable JSON.
@@ -15,10 +15,10 @@ pub enum JsonError {
         /// Offset of the first bad byte.
         at: usize,
     },
-    /// Something else was expected here.
+    /// The text does not continue as JSON requires.
     #[error("expected {expected} at byte {at}")]
     Unexpected {
-        /// What would have been right.
+        /// What was expected.
         expected: &'static str,
         /// Offset in bytes.
         at: usize,
@@ -37,7 +37,7 @@ pub enum JsonError {
         /// Offset in bytes.
         at: usize,
     },
-    /// There are more values than any acceptable text has.
+    /// The text has more values than any acceptable text can have.
     #[error("more than {max} values at byte {at}")]
     TooMany {
         /// The limit.
@@ -75,23 +75,23 @@ pub(crate) struct Bounds {
     pub(crate) values_max: usize,
 }
 
-/// Reads one JSON value and nothing after it but white space.
+/// Reads one JSON value and nothing after it except white space.
 ///
-/// `depth_max` counts nested arrays and objects; the outermost is 1. The recursion is bounded by
-/// it. Memory is bounded by a small multiple of the text's length.
+/// `depth_max` limits nested arrays and objects, where the outermost is 1; it also bounds the
+/// recursion. Memory is bounded by a small multiple of the text's length.
 ///
 /// # Errors
-/// [`JsonError`] names what is wrong and where.
+/// [`JsonError`] says what is wrong and where.
 pub fn parse(bytes: &[u8], depth_max: usize) -> Result<Json<'_>, JsonError> {
     let bounds = Bounds { depth_max, values_max: usize::MAX };
     Parser::new(utf8(bytes)?, bounds, None).read_all().map(|(value, _)| value)
 }
 
-/// Reads one JSON value as [`parse`] does, and answers its canonical form as well, from which
-/// the members of the outermost object that `left_out` names are missing.
+/// Reads one JSON value as [`parse`] does, and also returns its canonical form, without the members
+/// of the outermost object that `left_out` names.
 ///
-/// The canonical form is made while reading: spans of the text that are canonical already, which
-/// is all of it for most wallets, are copied as they stand.
+/// The canonical form is made while reading. Spans of the text that already are canonical, which is
+/// the whole text for most wallets, are copied.
 ///
 /// # Errors
 /// As [`parse`].
@@ -128,7 +128,7 @@ pub(super) struct Canonical {
 
 /// A string that [`Parser::string_to`] has read.
 pub(super) struct Text<'a> {
-    /// As it stands in the text, if it has no escapes.
+    /// The string exactly as in the text, if it has no escapes.
     pub(super) plain: Option<&'a str>,
     /// The first half of a surrogate pair.
     pub(super) half: Option<JsonError>,
@@ -418,8 +418,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A string: as it stands in the text, if it has no escapes; else it is appended to `out`, with
-    /// U+FFFD for each half of a surrogate pair, and the first of these is told.
+    /// Reads a string. Without escapes, it is borrowed from the text; otherwise it is appended to
+    /// `out`, with U+FFFD for each half of a surrogate pair, and the first of these halves is
+    /// reported.
     pub(super) fn string_to(&mut self, out: &mut String) -> Result<Text<'a>, JsonError> {
         self.advance(1);
         let mut start = self.at;

@@ -1,10 +1,8 @@
-//! Where a value stands in a JSON text, as a JSON pointer (RFC 6901).
+//! The place of a value in a JSON text, as a JSON pointer (RFC 6901).
 
-use super::push_key;
-
-/// The place of a value: the steps that lead to it from the outermost one.
+/// The place of a value: the steps from the outermost value to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'p> {
+pub struct JsonPlace<'p> {
     parent: Option<&'p Self>,
     step: Step<'p>,
 }
@@ -16,9 +14,9 @@ enum Step<'p> {
     Index(usize),
 }
 
-impl<'p> Place<'p> {
+impl<'p> JsonPlace<'p> {
     /// The outermost value.
-    pub const OUTERMOST: Place<'static> = Place { parent: None, step: Step::Outermost };
+    pub const OUTERMOST: JsonPlace<'static> = JsonPlace { parent: None, step: Step::Outermost };
 
     /// The member `key` of the object at this place.
     #[must_use]
@@ -50,6 +48,18 @@ impl<'p> Place<'p> {
             }
         }
         pointer
+    }
+}
+
+/// Appends a step of a JSON pointer (RFC 6901).
+pub(super) fn push_key(key: &str, pointer: &mut String) {
+    pointer.push('/');
+    for character in key.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
     }
 }
 

@@ -1,39 +1,40 @@
-//! Reads a text into a [`Tape`], in one go and without recursion, whatever its nesting, and finds the
-//! first fault.
+//! Reads a text into a [`Tape`] in one pass and without recursion, however deep it nests, and finds
+//! the first fault.
 
 use super::parse::{Bounds, JsonError, Parser};
+use super::place::push_key;
 use super::repeats::Repeats;
 use super::tape::{Kind, Node, Tape};
-use super::{Json, push_key};
+use super::value::Json;
 
-/// A fault of a text, and where it is.
+/// A fault in a text, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// A JSON pointer to the first value or member at fault; `""` for what is no JSON at all. Half of
-    /// a surrogate pair in a key is U+FFFD in it.
+    /// A JSON pointer to the first value or member at fault; `""` for a text that is not JSON. Half
+    /// of a surrogate pair in a key becomes U+FFFD.
     pub path: String,
     /// What is wrong.
     pub error: JsonError,
 }
 
-/// How a text is read.
+/// The limits and the known keys for a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     /// The most nested arrays and objects; the outermost is 1.
     pub depth_max: usize,
-    /// The keys that mean something, in the place of their length in bytes.
+    /// The keys that have a meaning, indexed by their length in bytes.
     pub known: &'static [&'static [&'static str]],
 }
 
 /// The most bytes of a text: offsets have 32 bits.
 const BYTES_MAX: usize = 0x7fff_ffff;
 
-/// Reads one JSON value as [`super::parse`] does, and says where it is at fault: what is no JSON
-/// before what breaks the limits of this reader (a key that occurs twice, half of a surrogate pair, too
-/// much nesting), and of these the first in the text.
+/// Reads one JSON value as [`super::parse`] does, and says where a fault is. A text that is not
+/// JSON is reported before a text that breaks the limits of this reader (a duplicate key, half of a
+/// surrogate pair, too much nesting); of several broken limits, the first in the text is reported.
 ///
 /// # Errors
-/// [`Located`] names what is wrong, and where.
+/// [`Located`] says what is wrong, and where.
 pub fn parse_tape(bytes: &[u8], manner: Manner) -> Result<Tape<'_>, Located> {
     let outermost = |error| Located { path: String::new(), error };
     let text = std::str::from_utf8(bytes)

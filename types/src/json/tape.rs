@@ -1,5 +1,5 @@
-//! A JSON text read into one list of nodes, for texts of strangers: reading takes a bounded time a
-//! byte, whatever is in them, and no memory but the list.
+//! A JSON text as one list of nodes, for texts from strangers: reading takes a bounded time per
+//! byte, whatever the text contains, and needs no memory except the list.
 
 /// What a node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,9 +28,9 @@ pub(super) struct Node {
     pub(super) next: u32,
 }
 
-/// A JSON text that was read.
+/// A JSON text that has been read.
 ///
-/// Only members whose keys are known can be seen: the others were read, and mean nothing.
+/// It shows only members with known keys. The others were read too, but have no meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tape<'a> {
     pub(super) text: &'a str,
@@ -117,7 +117,7 @@ impl<'t> Value<'t> {
         (node.kind == Kind::Array).then_some(items)
     }
 
-    /// The members of an object whose keys are known, in the order of the text.
+    /// The members of an object with known keys, in the order of the text.
     #[must_use]
     pub fn members(self) -> Option<Members<'t>> {
         let node = self.node();
@@ -139,7 +139,7 @@ impl<'t> Value<'t> {
     }
 }
 
-/// What is left of an array.
+/// The remaining items of an array.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'t> {
     tape: &'t Tape<'t>,
@@ -164,7 +164,7 @@ impl<'t> Iterator for Items<'t> {
 
 impl ExactSizeIterator for Items<'_> {}
 
-/// What is left of an object, of its members whose keys are known.
+/// The remaining members of an object with known keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Members<'t> {
     tape: &'t Tape<'t>,

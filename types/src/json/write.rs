@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use crate::text::UnicodeEscape;
 
-/// Appends `text` as a JSON string with the escapes of ECMAScript's `JSON.stringify`.
+/// Appends `text` as a JSON string, with the escapes of ECMAScript's `JSON.stringify`.
 pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;
@@ -57,7 +57,7 @@ impl<'a> ObjectWriter<'a> {
         write_string(value, self.out);
     }
 
-    /// A member whose value is the displayed text of `value` as a string that needs no escapes:
+    /// A member whose value is the displayed text of `value`, as a string that needs no escapes:
     /// hashes, addresses, amounts.
     pub fn display(&mut self, key: &str, value: &impl Display) {
         self.key(key);

@@ -1,55 +1,59 @@
-//! AGENT_CALL: ask a committee of miners for an agent's answer (docs/protocol.md section 5.21).
+//! AGENT_CALL: request an agent's answer from a committee of miners (docs/protocol.md section
+//! 5.21).
 
 use super::declare::{Members, declare};
+use super::kind::{Kind, Subject};
 use super::spec::{AmountLimit, IntegerLimit, ListLimit, TextLimit};
+use super::static_view::StaticView;
 use super::value::{HexBytes, WrittenAddress};
-use super::{Kind, StaticView, Subject};
 use crate::call::{
     CALLDATA_BYTES_MAX, COMMITTEE_MAX, CallLimits, Conditional, Consensus, ON_RESULT_MAX, When,
 };
 use crate::{Amount, Hash, Prices, Rejection, Usage};
 
-/// 1 to 64 bytes, as metadata has it.
+/// 1 to 64 bytes, the limit of versions in metadata.
 const VERSION: TextLimit = TextLimit::Bytes { min: 1, max: 64 };
 /// `success`, or `result:` and a hash.
 const WHEN: TextLimit = TextLimit::Bytes { min: 7, max: 71 };
 const SIZE: IntegerLimit = IntegerLimit::range(1, 15, "members");
-/// How long members may have to commit: ten seconds to ten minutes.
+/// How long members may take to commit: ten seconds to ten minutes.
 const TIMEOUT: IntegerLimit = IntegerLimit::range(10_000, 600_000, "ms");
 
 declare! {
-    /// Asks a committee of miners for an agent's answer and puts its price into escrow.
+    /// Requests an agent's answer from a committee of miners and puts `maxFee` into escrow.
     kind AgentCall = "AGENT_CALL", section "5.21", fork V8 {
         required {
-            /// The call's id, which follows from chain, sender and nonce.
+            /// The call's id, computed from the chain id, the sender and the nonce.
             call_id "callId": Hash, Hash, filled Computed;
-            /// The agent.
+            /// The id of the agent.
             agent_id "agentId": Hash, Hash;
-            /// The version of it.
+            /// The version of the agent.
             agent_version "agentVersion": String, Text(VERSION);
-            /// A method's selector and its arguments, as lowercase hex with 0x, at most 16,384 bytes.
+            /// The method's selector followed by the encoded arguments, in lowercase hex with `0x`;
+            /// at most 16,384 bytes.
             payload "payload": HexBytes, Hex(CALLDATA_BYTES_MAX);
-            /// Who decides: the `majority`, or a `threshold` of members.
+            /// How the committee decides: by `majority`, or by a `threshold` of members.
             consensus "consensus": String, Text(TextLimit::OneOf(Consensus::WORDS));
-            /// How many members answer: an odd number up to 15.
+            /// The number of committee members: an odd number from 1 to 15.
             committee_size "committeeSize": u64, Integer(SIZE);
-            /// What the call pays to each of them.
+            /// The prices at which the call pays each member.
             prices "prices": CallPrices, Object(CallPrices::FIELDS);
-            /// What the work on it may take.
+            /// The limits on the work of each member.
             limits "limits": WorkLimits, Object(WorkLimits::FIELDS);
-            /// The escrow: the most that the call may cost.
+            /// The escrow: the most that the call can cost the sender.
             max_fee "maxFee": Amount, Amount(AmountLimit::Any);
-            /// How long members have to commit, 10,000 to 600,000.
+            /// How long members have to commit, in milliseconds: 10,000 to 600,000.
             timeout_ms "timeoutMs": u64, Integer(TIMEOUT);
         }
         optional {
-            /// How many members decide, for the consensus `threshold` alone.
+            /// The number of members that must agree, 1 to `committeeSize`. Required with the
+            /// consensus `threshold`; not allowed with `majority`.
             threshold "threshold": u64, Integer(SIZE);
-            /// Whether the decision can be appealed.
+            /// Whether the decision can be appealed. False if absent.
             appealable "appealable": bool, Boolean;
-            /// Payments that are made if the answer is as they say, at most 4.
+            /// Payments to others that depend on the result, at most 4.
             on_result "onResult": Vec<OnResult>, Objects(ON_RESULT);
-            /// The conversation that the call belongs to.
+            /// The id of the conversation that the call belongs to.
             conversation_id "conversationId": Hash, Hash;
         }
     }
@@ -58,16 +62,16 @@ declare! {
 const ON_RESULT: ListLimit = ListLimit { members: OnResult::FIELDS, max: ON_RESULT_MAX };
 
 declare! {
-    /// Prices of a call.
+    /// The prices that a call pays.
     object CallPrices {
         required {
-            /// For the call, whatever it takes.
+            /// The fixed price of a call, independent of the work.
             per_call "perCall": Amount, Amount(AmountLimit::Any);
-            /// For a million tokens that are read.
+            /// The price of a million input tokens.
             prompt_per_m "promptPerM": Amount, Amount(AmountLimit::Any);
-            /// For a million tokens that are written.
+            /// The price of a million output tokens.
             completion_per_m "completionPerM": Amount, Amount(AmountLimit::Any);
-            /// For a billion units of fuel.
+            /// The price of a billion units of fuel.
             fuel_per_g "fuelPerG": Amount, Amount(AmountLimit::Any);
         }
         optional {}
@@ -75,16 +79,16 @@ declare! {
 }
 
 declare! {
-    /// Limits of the work on a call, nested agents included.
+    /// Limits on the work that one member does for a call, including nested agents.
     object WorkLimits {
         required {
-            /// The most tokens that are read.
+            /// The maximum number of input tokens.
             input_tokens "inputTokens": u64, Integer(IntegerLimit::any("tokens"));
-            /// The most tokens that are written.
+            /// The maximum number of output tokens.
             output_tokens "outputTokens": u64, Integer(IntegerLimit::any("tokens"));
-            /// The most units of fuel.
+            /// The maximum number of units of fuel.
             fuel "fuel": u64, Integer(IntegerLimit::any("units"));
-            /// The most bytes of the result.
+            /// The maximum size of the result in bytes.
             result_bytes "resultBytes": u64, Integer(IntegerLimit::any("bytes"));
         }
         optional {}
@@ -92,14 +96,14 @@ declare! {
 }
 
 declare! {
-    /// A payment that depends on the answer.
+    /// A payment that depends on the result.
     object OnResult {
         required {
-            /// When it is made: on `success`, or on `result:` and the hash of a result.
+            /// The condition: `success`, or `result:` followed by the hash of a result.
             when "when": String, Text(WHEN);
-            /// Who gets it.
+            /// The recipient.
             to "to": WrittenAddress, Address;
-            /// How much.
+            /// The amount to pay.
             amount "amount": Amount, Amount(AmountLimit::Any);
         }
         optional {}
@@ -121,7 +125,7 @@ impl From<&WorkLimits> for CallLimits {
 }
 
 impl AgentCall {
-    /// Who decides; none for what [`crate::check::verify`] refuses.
+    /// How the committee decides; `None` for values that [`crate::check::verify`] rejects.
     #[must_use]
     pub fn rule(&self) -> Option<Consensus> {
         match (self.consensus.as_str(), self.threshold) {
@@ -131,7 +135,7 @@ impl AgentCall {
         }
     }
 
-    /// How many members answer.
+    /// The number of committee members.
     #[must_use]
     pub fn size(&self) -> u8 {
         u8::try_from(self.committee_size).unwrap_or(COMMITTEE_MAX)
@@ -143,7 +147,7 @@ impl AgentCall {
         self.appealable.unwrap_or(false)
     }
 
-    /// The payments that depend on the answer; those whose condition cannot be read are left out.
+    /// The conditional payments, without those whose condition cannot be parsed.
     #[must_use]
     pub fn conditional(&self) -> Vec<Conditional> {
         let read = |it: &OnResult| {

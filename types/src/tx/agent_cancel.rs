@@ -1,14 +1,14 @@
-//! AGENT_CANCEL: the submitter takes a pending run back (docs/protocol.md section 5.6).
+//! AGENT_CANCEL: the submitter cancels a pending run (docs/protocol.md section 5.6).
 
 use super::declare::declare;
-use super::{Kind, Subject};
+use super::kind::{Kind, Subject};
 use crate::{Address, Hash};
 
 declare! {
-    /// Takes back a run that nobody has claimed.
+    /// Cancels a run that no miner has claimed and refunds the escrow.
     kind AgentCancel = "AGENT_CANCEL", section "5.6", fork V6 {
         required {
-            /// The run.
+            /// The id of the run.
             agent_run_id "agentRunId": Hash, Hash;
         }
         optional {}

@@ -1,25 +1,26 @@
-//! AGENT_CLAIM: a miner takes a pending run (docs/protocol.md section 5.3).
+//! AGENT_CLAIM: a miner claims a pending run (docs/protocol.md section 5.3).
 
 use super::declare::declare;
+use super::kind::{Kind, Subject};
 use super::spec::{LABEL, TextLimit};
+use super::static_view::StaticView;
 use super::value::WrittenAddress;
-use super::{Kind, StaticView, Subject};
 use crate::{Hash, Rejection};
 
-/// What a miner says that it runs on.
+/// The hardware tiers that a miner may state.
 pub const HARDWARE_TIERS: &[&str] = &["laptop", "desktop", "workstation", "server", "cluster"];
 
 declare! {
-    /// Takes a pending run; the sender becomes its miner.
+    /// Claims a pending run. The sender becomes the run's miner.
     kind AgentClaim = "AGENT_CLAIM", section "5.3", fork V6 {
         required {
-            /// The run.
+            /// The id of the run.
             agent_run_id "agentRunId": Hash, Hash;
-            /// The miner, who must be the sender.
+            /// The miner's address, which must be the sender's.
             miner_address "minerAddress": WrittenAddress, Address, filled Sender;
-            /// The miner's model, at most 256 bytes.
+            /// The model that the miner uses, at most 256 bytes.
             model_info "modelInfo": String, Text(LABEL);
-            /// What the miner runs on: `laptop`, `desktop`, `workstation`, `server` or `cluster`.
+            /// The miner's hardware: `laptop`, `desktop`, `workstation`, `server` or `cluster`.
             hardware_tier "hardwareTier": String, Text(TextLimit::OneOf(HARDWARE_TIERS));
         }
         optional {}

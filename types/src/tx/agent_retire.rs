@@ -1,14 +1,14 @@
-//! AGENT_RETIRE: let an agent take no more calls (docs/protocol.md section 5.19).
+//! AGENT_RETIRE: close an agent for calls (docs/protocol.md section 5.19).
 
-use super::Kind;
 use super::declare::declare;
+use super::kind::Kind;
 use crate::Hash;
 
 declare! {
-    /// Lets an agent take no more calls, until a higher version of it is registered.
+    /// Closes an agent for calls, until its owner registers a higher version.
     kind AgentRetire = "AGENT_RETIRE", section "5.19", fork V8 {
         required {
-            /// The agent.
+            /// The id of the agent.
             agent_id "agentId": Hash, Hash;
         }
         optional {}

@@ -1,32 +1,33 @@
 //! AGENT_STEP: a miner reports one model iteration (docs/protocol.md section 5.4).
 
 use super::declare::{Members, declare};
+use super::kind::{Kind, Subject};
 use super::spec::{IntegerLimit, LABEL, ListLimit, TextLimit};
-use super::{Kind, Subject};
 use crate::Hash;
 
-/// The most tool calls of one step.
+/// The most tool calls in one step.
 pub const TOOL_CALLS_MAX: usize = 64;
 
 declare! {
     /// Reports one iteration of the miner's model.
     kind AgentStep = "AGENT_STEP", section "5.4", fork V6 {
         required {
-            /// The run.
+            /// The id of the run.
             agent_run_id "agentRunId": Hash, Hash;
-            /// Greater than that of the last step, below the run's `maxSteps`.
+            /// The index of the step: greater than that of the previous step, and less than the
+            /// run's `maxSteps`.
             step_index "stepIndex": u64, Integer(IntegerLimit::any(""));
-            /// Tokens that the model wrote.
+            /// The number of tokens that the model generated.
             output_tokens "outputTokens": u64, Integer(IntegerLimit::any("tokens"));
-            /// SHA-256 of the output's text.
+            /// The SHA-256 of the output text.
             output_hash "outputHash": Hash, Hash;
         }
         optional {
-            /// A finalised blob with the model's reasoning.
+            /// The id of a blob with the model's reasoning.
             thought_blob_id "thoughtBlobId": String, Text(TextLimit::BlobId);
-            /// The tools that were called, at most 64 calls.
+            /// The tool calls of the step, at most 64.
             tool_calls "toolCalls": Vec<ToolCall>, Objects(TOOL_CALLS);
-            /// A finalised blob with the output.
+            /// The id of a blob with the output.
             output_blob_id "outputBlobId": String, Text(TextLimit::BlobId);
         }
     }
@@ -35,18 +36,18 @@ declare! {
 const TOOL_CALLS: ListLimit = ListLimit { members: ToolCall::FIELDS, max: TOOL_CALLS_MAX };
 
 declare! {
-    /// One call of a tool within a step.
+    /// One tool call within a step.
     object ToolCall {
         required {
-            /// The tool.
+            /// The name of the tool, at most 256 bytes.
             name "name": String, Text(LABEL);
-            /// SHA-256 of the canonical JSON of the arguments.
+            /// The SHA-256 of the canonical JSON of the arguments.
             args_hash "argsHash": Hash, Hash;
-            /// SHA-256 of the result's text.
+            /// The SHA-256 of the result text.
             result_hash "resultHash": Hash, Hash;
-            /// How long it took.
+            /// How long the call took, in milliseconds.
             duration_ms "durationMs": u64, Integer(IntegerLimit::any("ms"));
-            /// Whether it succeeded.
+            /// Whether the call succeeded.
             ok "ok": bool, Boolean;
         }
         optional {}

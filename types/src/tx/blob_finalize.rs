@@ -1,14 +1,14 @@
-//! SOCIAL_BLOB_FINALIZE: close a blob (docs/protocol.md section 5.10).
+//! SOCIAL_BLOB_FINALIZE: finalize a blob (docs/protocol.md section 5.10).
 
 use super::declare::declare;
+use super::kind::{Kind, Subject};
 use super::spec::TextLimit;
-use super::{Kind, Subject};
 
 declare! {
-    /// Closes a blob, which may then be referenced.
+    /// Finalizes a blob, so that other transactions can reference it.
     kind BlobFinalize = "SOCIAL_BLOB_FINALIZE", section "5.10" {
         required {
-            /// The blob.
+            /// The id of the blob.
             blob_id "blobId": String, Text(TextLimit::BlobId);
         }
         optional {}

@@ -1,28 +1,29 @@
 //! SOCIAL_BLOB_INIT: announce a blob (docs/protocol.md section 5.10).
 
 use super::declare::declare;
+use super::kind::{Kind, Subject};
 use super::spec::{IntegerLimit, IntegerMax, LABEL, TextLimit};
-use super::{Kind, StaticView, Subject};
+use super::static_view::StaticView;
 use crate::params::BLOB_CHUNK_BYTES;
 use crate::{Hash, Rejection};
 
-/// What a chain takes.
+/// 1 to the chain's parameter `maxBlobBytes`.
 const TOTAL_BYTES: IntegerLimit =
     IntegerLimit { min: 1, max: IntegerMax::MaxBlobBytes, unit: "bytes" };
 
 declare! {
-    /// Announces a blob.
+    /// Announces a new blob.
     kind BlobInit = "SOCIAL_BLOB_INIT", section "5.10" {
         required {
-            /// A new id, 1 to 128 characters of `[A-Za-z0-9_-]`.
+            /// The id of the new blob: 1 to 128 characters of `[A-Za-z0-9_-]`.
             blob_id "blobId": String, Text(TextLimit::BlobId);
-            /// A media type, at most 256 bytes, as the owner says.
+            /// The media type that the owner states, at most 256 bytes.
             content_type "contentType": String, Text(LABEL);
-            /// The size, at least 1.
+            /// The size of the blob in bytes: 1 to the chain's `maxBlobBytes`.
             total_bytes "totalBytes": u64, Integer(TOTAL_BYTES);
-            /// The size divided by 400,000, rounded up.
+            /// The number of chunks: `totalBytes` divided by 400,000, rounded up.
             total_chunks "totalChunks": u64, Integer(IntegerLimit::any("chunks")), filled Computed;
-            /// SHA-256 of all bytes.
+            /// The SHA-256 of the blob's bytes.
             content_hash "contentHash": Hash, Hash;
         }
         optional {}

@@ -1,14 +1,15 @@
-//! CALL_APPEAL: doubt the decision of a call (docs/protocol.md section 5.24).
+//! CALL_APPEAL: appeal the decision of a call (docs/protocol.md section 5.24).
 
 use super::declare::declare;
-use super::{Kind, Subject};
+use super::kind::{Kind, Subject};
 use crate::Hash;
 
 declare! {
-    /// Doubts the decision of a call: pays a committee twice as large, and lays down a deposit.
+    /// Appeals the decision of a call. The sender pays for a second committee, about twice as
+    /// large, and makes a deposit.
     kind CallAppeal = "CALL_APPEAL", section "5.24", fork V8 {
         required {
-            /// The call.
+            /// The id of the call.
             call_id "callId": Hash, Hash;
         }
         optional {}

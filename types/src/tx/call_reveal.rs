@@ -1,10 +1,11 @@
-//! CALL_REVEAL: a member shows the answer that it committed to (docs/protocol.md section 5.23).
+//! CALL_REVEAL: a member reveals the answer that it committed to (docs/protocol.md section 5.23).
 
 use super::call_commit::ROUND;
 use super::declare::declare;
+use super::kind::{Kind, Subject};
 use super::spec::{IntegerLimit, TextLimit};
+use super::static_view::StaticView;
 use super::value::HexBytes;
-use super::{Kind, StaticView, Subject};
 use crate::call::{Answer, CALLDATA_BYTES_MAX, Outcome};
 use crate::ids::compute_result_hash;
 use crate::{Hash, Rejection, Usage};
@@ -13,37 +14,40 @@ use crate::{Hash, Rejection, Usage};
 const REASON: TextLimit = TextLimit::Bytes { min: 0, max: 1_024 };
 
 declare! {
-    /// Shows the answer that a member of a call has committed to.
+    /// Reveals the answer that a member of a call committed to.
     kind CallReveal = "CALL_REVEAL", section "5.23", fork V8 {
         required {
-            /// The call.
+            /// The id of the call.
             call_id "callId": Hash, Hash;
-            /// The round that the member was drawn for: 0, or 1 after an appeal.
+            /// The round for which the member was drawn: 0, or 1 after an appeal.
             round "round": u64, Integer(ROUND);
-            /// What made the commitment unguessable.
+            /// The salt: the secret that the member used in its commitment.
             salt "salt": Hash, Hash;
-            /// How it ended: `success`, `failure` of the agent, or `unable` to execute it.
+            /// The outcome: `success`, `failure` if the agent itself cannot answer, or `unable` if
+            /// only this member cannot execute it.
             outcome "outcome": String, Text(TextLimit::OneOf(Outcome::WORDS));
-            /// The answer as lowercase hex with 0x, at most 16,384 bytes; empty unless it is a success.
+            /// The result in lowercase hex with `0x`, at most 16,384 bytes. Empty unless the
+            /// outcome is `success`.
             result "result": HexBytes, Hex(CALLDATA_BYTES_MAX);
-            /// Tokens that were read.
+            /// The number of input tokens.
             input_tokens "inputTokens": u64, Integer(IntegerLimit::any("tokens"));
-            /// Tokens that were written.
+            /// The number of output tokens.
             output_tokens "outputTokens": u64, Integer(IntegerLimit::any("tokens"));
-            /// Units of fuel that were used.
+            /// The units of fuel used.
             fuel "fuel": u64, Integer(IntegerLimit::any("units"));
-            /// SHA-256 of what has to be kept to do the work again.
+            /// The SHA-256 of `work` in the member's receipt, with which the work can be repeated.
             receipt_hash "receiptHash": Hash, Hash;
         }
         optional {
-            /// Why there is no success, for people; at most 1,024 bytes, in no hash.
+            /// Why the outcome is not `success`, for people; at most 1,024 bytes. Not part of the
+            /// commitment.
             reason "reason": String, Text(REASON);
         }
     }
 }
 
 impl CallReveal {
-    /// What is revealed; none for an outcome that there is not.
+    /// The revealed answer; `None` for an unknown outcome.
     #[must_use]
     pub fn answer(&self) -> Option<Answer> {
         let Self { input_tokens, output_tokens, fuel, receipt_hash, .. } = *self;

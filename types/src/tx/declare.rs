@@ -1,15 +1,15 @@
-//! The declaration of a kind: one table of fields, from which its struct, reading, written order,
-//! limits and its [`KindSpec`](super::spec::KindSpec) are made.
+//! The declaration of a kind: one table of fields, from which the macro makes the struct, the
+//! reader, the writer, the checks of limits and the [`KindSpec`](super::spec::KindSpec).
 
-use super::StaticView;
 use super::fields::Fields;
 use super::spec::{FieldSpec, KindSpec};
+use super::static_view::StaticView;
 use crate::Rejection;
 use crate::json::ObjectWriter;
 
 /// An object whose members are declared.
 pub(crate) trait Members: Sized {
-    /// Its members in the order in which they are written.
+    /// The members in the order in which they are written.
     const FIELDS: &'static [FieldSpec];
 
     /// Reads the members. Errors are MALFORMED.
@@ -24,10 +24,10 @@ pub(crate) trait Members: Sized {
     /// Checks the limits of each member by itself. Errors are INVALID_FIELD.
     fn check_members(&self, view: &StaticView<'_>) -> Result<(), Rejection>;
 
-    /// Members that a later fork adds behind the optional ones, all of them optional.
+    /// Members that a later fork adds after the optional ones, all of them optional.
     const LATER: &'static [FieldSpec] = &[];
 
-    /// Whether the members that a later fork adds are of their forms. Errors are MALFORMED.
+    /// Whether the members that a later fork adds have the right forms. Errors are MALFORMED.
     fn require_later(&self) -> Result<(), Rejection> {
         Ok(())
     }
@@ -38,7 +38,7 @@ pub(crate) trait Members: Sized {
         Ok(())
     }
 
-    /// Members that the fork after that adds behind those.
+    /// Members that the fork after that adds after those.
     const LATEST: &'static [FieldSpec] = &[];
 
     /// As [`Members::require_later`].

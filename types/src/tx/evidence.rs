@@ -1,48 +1,50 @@
-//! EVIDENCE: two messages that a validator must not both sign (docs/protocol.md section 5.17).
+//! EVIDENCE: two messages of which an honest validator signs only one (docs/protocol.md section
+//! 5.17).
 
 use super::declare::declare;
+use super::kind::{Kind, Subject};
 use super::spec::{IntegerLimit, TextLimit};
-use super::{Kind, StaticView, Subject};
+use super::static_view::StaticView;
 use crate::params::INTEGER_MAX;
 use crate::sign_bytes::{Domain, ProposalFields, VoteFields, VoteKind};
 use crate::{Hash, PublicKey, Rejection, Signature};
 
-/// What may be signed once for each height and round, as `kind` says it.
+/// The kinds of messages of which a validator may sign only one for each height and round.
 pub const EVIDENCE_KINDS: &[&str] = &["proposal", "prevote", "precommit"];
-/// How a vote for no block is written.
+/// The written form of a vote for no block.
 pub const NIL: &str = "nil";
 
 /// `nil`, or the 64 characters of a hash.
 const VALUE: TextLimit = TextLimit::Bytes { min: 3, max: 64 };
-/// The largest round that the engine has.
+/// The largest round of the consensus engine.
 const ROUND: IntegerLimit = IntegerLimit::range(0, 0xffff_ffff, "");
 const HEIGHT: IntegerLimit = IntegerLimit::range(1, INTEGER_MAX, "blocks");
 
 declare! {
-    /// Proves that a validator signed two different things for the same height and round.
+    /// Proves that a validator signed two different messages for the same height and round.
     kind Evidence = "EVIDENCE", section "5.17", fork V7 {
         required {
-            /// The consensus key that signed both.
+            /// The consensus key that signed both messages.
             validator_key "validatorKey": PublicKey, Key;
-            /// The height that both are about.
+            /// The height of both messages.
             height "height": u64, Integer(HEIGHT);
-            /// The round that both are about.
+            /// The round of both messages.
             round "round": u64, Integer(ROUND);
-            /// What both are: proposal, prevote or precommit.
+            /// The kind of both messages: `proposal`, `prevote` or `precommit`.
             kind "kind": String, Text(TextLimit::OneOf(EVIDENCE_KINDS));
-            /// What the first is for: a block's hash, or nil.
+            /// The value of the first message: a block hash, or `nil`.
             first_value "firstValue": String, Text(VALUE);
-            /// The signature of the first.
+            /// The signature of the first message.
             first_signature "firstSignature": Signature, Signature;
-            /// What the second is for: a block's hash, or nil.
+            /// The value of the second message: a block hash, or `nil`.
             second_value "secondValue": String, Text(VALUE);
-            /// The signature of the second.
+            /// The signature of the second message.
             second_signature "secondSignature": Signature, Signature;
         }
         optional {
-            /// The valid round of the first, if it is a proposal that has one.
+            /// The valid round of the first message, if it is a proposal that has one.
             first_valid_round "firstValidRound": u64, Integer(ROUND);
-            /// The valid round of the second, if it is a proposal that has one.
+            /// The valid round of the second message, if it is a proposal that has one.
             second_valid_round "secondValidRound": u64, Integer(ROUND);
         }
     }
@@ -55,13 +57,13 @@ pub struct SignedMessage {
     pub member: &'static str,
     /// The signature.
     pub signature: Signature,
-    /// The block's hash; none for a vote for nil.
+    /// The block's hash; `None` for a vote for nil.
     pub value: Option<Hash>,
     valid_round: Option<u64>,
 }
 
 impl Evidence {
-    /// The two messages, the first one first.
+    /// The two messages in order.
     #[must_use]
     pub fn messages(&self) -> [SignedMessage; 2] {
         let first = (&self.first_value, self.first_signature, self.first_valid_round);
@@ -76,8 +78,8 @@ impl Evidence {
         )
     }
 
-    /// The bytes that the validator signed for one of the messages; none for what nobody signs, a
-    /// proposal of nil.
+    /// The bytes that the validator signed for one of the messages; `None` for a proposal of nil,
+    /// which nobody signs.
     #[must_use]
     pub fn signed_bytes(&self, message: &SignedMessage, domain: &Domain) -> Option<Vec<u8>> {
         let Self { validator_key, height, kind, .. } = self;

@@ -12,17 +12,17 @@ use crate::{Amount, Hash, Rejection};
 
 /// The members of one JSON object, by key.
 ///
-/// Kinds ask for their members in the order of the protocol's table, in which most wallets write
-/// them, so a search begins behind the member that was found last.
+/// Kinds read their members in the order of the protocol's table, in which most wallets write them,
+/// so a search begins after the member that was found last.
 #[derive(Debug)]
 pub(crate) struct Fields<'a, 'b> {
     members: &'a [(Cow<'b, str>, Json<'b>)],
     path: Path<'a>,
     /// Where the next search begins.
     next: Cell<usize>,
-    /// Which of the first 64 members somebody asked for, a bit each.
+    /// Which of the first 64 members have been read, one bit each.
     asked: Cell<u64>,
-    /// Bytes of members that nobody asked for within objects that were read.
+    /// The bytes of unread members inside objects that have been read.
     unknown_within: Cell<usize>,
 }
 
@@ -95,7 +95,7 @@ impl<'a, 'b> Fields<'a, 'b> {
         answer
     }
 
-    /// Bytes that the members nobody asked for take in the canonical text, but for `known` ones.
+    /// The bytes that unread members take in the canonical text, except `known` ones.
     pub(crate) fn unknown_bytes(&self, known: &[&str]) -> usize {
         let asked = self.asked.get();
         let is_unknown = |(position, (key, _)): &(usize, &(Cow<'b, str>, Json<'b>))| {
@@ -226,7 +226,8 @@ impl<'a, 'b> Fields<'a, 'b> {
     }
 }
 
-/// The bit of a member; none for those behind the 64th, which count as unknown. No kind has as many.
+/// The bit of a member. Members after the 64th have none and count as unknown; no kind has that
+/// many.
 fn bit(position: usize) -> u64 {
     u32::try_from(position)
         .ok()
@@ -234,7 +235,7 @@ fn bit(position: usize) -> u64 {
         .unwrap_or_default()
 }
 
-/// What a member takes in the canonical text: key, colon, value, and the comma beside it.
+/// The bytes that a member takes in the canonical text: key, colon, value, and a comma.
 fn member_bytes(key: &str, value: &Json<'_>) -> usize {
     let mut text = String::new();
     write_string(key, &mut text);

@@ -1,19 +1,19 @@
-//! FORK_VOTE: a validator votes for a fork that is to come (docs/protocol.md section 5.12).
+//! FORK_VOTE: a validator votes for an upcoming fork (docs/protocol.md section 5.12).
 
 use super::declare::declare;
+use super::kind::{Kind, Subject};
 use super::spec::{IntegerLimit, TextLimit};
-use super::{Kind, Subject};
 
 /// 1 to 16 bytes.
 const FORK: TextLimit = TextLimit::Bytes { min: 1, max: 16 };
 
 declare! {
-    /// A validator's vote for the height from which a fork's rules hold.
+    /// Casts a validator's vote for the height from which a fork's rules apply.
     kind ForkVote = "FORK_VOTE", section "5.12", fork V7 {
         required {
-            /// The fork, such as `v8`.
+            /// The name of the fork, such as `v8`.
             fork "fork": String, Text(FORK);
-            /// The first block in which its rules shall hold.
+            /// The height of the first block in which the fork's rules should apply.
             height "height": u64, Integer(IntegerLimit::any("blocks"));
         }
         optional {}

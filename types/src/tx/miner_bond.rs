@@ -1,7 +1,7 @@
-//! MINER_BOND: a miner puts money at stake (docs/protocol.md section 5.14).
+//! MINER_BOND: a miner adds money to its bond (docs/protocol.md section 5.14).
 
-use super::Kind;
 use super::declare::declare;
+use super::kind::Kind;
 use super::spec::AmountLimit;
 use crate::Amount;
 
@@ -9,7 +9,7 @@ declare! {
     /// Moves money from the sender's balance to its bond.
     kind MinerBond = "MINER_BOND", section "5.14", fork V7 {
         required {
-            /// How much.
+            /// The amount to add to the bond.
             amount "amount": Amount, Amount(AmountLimit::Positive);
         }
         optional {}

@@ -1,33 +1,34 @@
-//! MINER_OFFER: a miner says what it runs and for what prices (docs/protocol.md section 5.20).
+//! MINER_OFFER: a miner states what it runs and at which prices (docs/protocol.md section 5.20).
 
 use super::declare::declare;
+use super::kind::Kind;
 use super::spec::{AmountLimit, IntegerLimit, TextLimit};
-use super::{Kind, StaticView};
+use super::static_view::StaticView;
 use crate::agent::ExecutorId;
 use crate::params::OFFER_CAPACITY_MAX;
 use crate::{Amount, Offer, Prices, Rejection};
 
-/// As long as the id of an executor may be.
+/// Up to the length of the longest executor id.
 const EXECUTOR: TextLimit = TextLimit::Bytes { min: 1, max: ExecutorId::TEXT_BYTES_MAX };
 /// 0 to 64.
 const CAPACITY: IntegerLimit = IntegerLimit::range(0, OFFER_CAPACITY_MAX, "calls");
 
 declare! {
-    /// Makes or replaces the sender's offer for an executor, or takes it back.
+    /// Makes, replaces or withdraws the sender's offer for an executor.
     kind MinerOffer = "MINER_OFFER", section "5.20", fork V8 {
         required {
-            /// For which executor: `wasm-1`, or `wasm-1:`, `model-1:` or `container:` and 64 hex
-            /// characters.
+            /// The id of the executor: `wasm-1`, or `wasm-1:`, `model-1:` or `container:` followed
+            /// by 64 lowercase hex characters.
             executor "executor": String, Text(EXECUTOR);
-            /// At how many calls at once the sender works, 1 to 64; 0 takes the offer back.
+            /// How many calls the sender works on at once, 1 to 64; 0 withdraws the offer.
             capacity "capacity": u64, Integer(CAPACITY);
-            /// The least for a call, whatever it takes.
+            /// The lowest fixed price of a call that the sender accepts, independent of the work.
             per_call "perCall": Amount, Amount(AmountLimit::Any);
-            /// The least for a million tokens that are read.
+            /// The lowest price that the sender accepts for a million input tokens.
             prompt_per_m "promptPerM": Amount, Amount(AmountLimit::Any);
-            /// The least for a million tokens that are written.
+            /// The lowest price that the sender accepts for a million output tokens.
             completion_per_m "completionPerM": Amount, Amount(AmountLimit::Any);
-            /// The least for a billion units of fuel.
+            /// The lowest price that the sender accepts for a billion units of fuel.
             fuel_per_g "fuelPerG": Amount, Amount(AmountLimit::Any);
         }
         optional {}
@@ -35,7 +36,7 @@ declare! {
 }
 
 impl MinerOffer {
-    /// What is offered; none if the offer is taken back.
+    /// The offer; `None` if the transaction withdraws it.
     #[must_use]
     pub const fn offer(&self) -> Option<Offer> {
         let Self { executor: _, capacity, per_call, prompt_per_m, completion_per_m, fuel_per_g } =

@@ -1,15 +1,15 @@
-//! MINER_UNBOND: a miner takes money back that it has at stake (docs/protocol.md section 5.15).
+//! MINER_UNBOND: a miner withdraws money from its bond (docs/protocol.md section 5.15).
 
-use super::Kind;
 use super::declare::declare;
+use super::kind::Kind;
 use super::spec::AmountLimit;
 use crate::Amount;
 
 declare! {
-    /// Takes money out of the sender's bond; it is paid out after `unbondMs`.
+    /// Withdraws money from the sender's bond. The chain pays it out after `unbondMs`.
     kind MinerUnbond = "MINER_UNBOND", section "5.15", fork V7 {
         required {
-            /// How much; at most what is not locked.
+            /// The amount to withdraw, at most the part of the bond that is not locked.
             amount "amount": Amount, Amount(AmountLimit::Positive);
         }
         optional {}

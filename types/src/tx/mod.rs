@@ -1,7 +1,7 @@
-//! The kinds of transactions: one file each, with the declaration of its fields.
+//! The kinds of transactions: one file each, with the declaration of the kind's fields.
 //!
-//! A kind says here what a wallet needs; what it does to the state is in the file of the same name
-//! in the crate `state`. CONTRIBUTING.md has the recipe for a new one.
+//! The file of a kind has what a wallet needs; the file of the same name in the crate `state` has
+//! what the kind does to the state. CONTRIBUTING.md has the recipe for a new kind.
 
 mod agent_call;
 mod agent_cancel;
@@ -23,19 +23,17 @@ pub(crate) mod declare;
 mod evidence;
 pub(crate) mod fields;
 mod fork_vote;
+mod kind;
 mod miner_bond;
 mod miner_offer;
 mod miner_register;
 mod miner_unbond;
 mod param_vote;
 pub mod spec;
+mod static_view;
 mod transfer;
 mod validator_vote;
 pub(crate) mod value;
-
-use declare::{Declared, Members};
-use fields::Fields;
-use spec::KindSpec;
 
 pub use agent_call::{CallPrices, OnResult, WorkLimits};
 pub use agent_claim::HARDWARE_TIERS;
@@ -44,67 +42,29 @@ pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX, RunOfAgent, TOOL_
 pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
 pub use evidence::{EVIDENCE_KINDS, NIL, SignedMessage};
+pub use kind::Subject;
+pub(crate) use static_view::StaticView;
 pub use validator_vote::Consent;
 pub use value::{HexBytes, WrittenAddress};
+
+use declare::{Declared, Members};
+use fields::Fields;
+use kind::Kind;
+use spec::KindSpec;
 
 use crate::forks::Fork;
 use crate::json::{self, ObjectWriter};
 use crate::params::JSON_DEPTH_MAX;
-use crate::{Address, Code, Hash, Params, Rejection};
+use crate::{Address, Code, Hash, Rejection};
 
-/// What a kind's static check may look at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StaticView<'a> {
-    pub(crate) params: &'a Params,
-    pub(crate) signer: Address,
-    /// The transaction's own time.
-    pub(crate) timestamp: u64,
-}
-
-/// What a kind adds to its declaration.
-pub(crate) trait Kind: Declared {
-    /// Checks what the limits of single fields cannot say. Errors are INVALID_FIELD.
-    fn check_together(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
-        let _ = view;
-        Ok(())
-    }
-    /// What the transaction works on, if others can stand in its way there.
-    fn subject(&self) -> Option<Subject<'_>> {
-        None
-    }
-    /// Whom the transaction pays, as far as it says so itself.
-    fn payee(&self, sender: Address) -> Option<Address> {
-        let _ = sender;
-        None
-    }
-    /// Whether a member of the kind itself is what the block's proposer gets.
-    fn has_own_tip(&self) -> bool {
-        false
-    }
-}
-
-/// What a transaction works on: what others may have changed before it is executed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Subject<'a> {
-    /// A run.
-    Run(Hash),
-    /// A blob.
-    Blob(&'a str),
-    /// The validator set.
-    Validators,
-    /// An agent.
-    Agent(Hash),
-    /// A call.
-    Call(Hash),
-}
-
-/// The one list of kinds: makes [`Body`] and everything that asks a body's kind.
+/// The one list of kinds: makes [`Body`] and everything that depends on a body's kind.
 macro_rules! kinds {
     // `$d` is a dollar sign, for the macro that this one writes.
     ($d:tt; $($module:ident::$kind:ident,)*) => {
         $(pub use $module::$kind;)*
 
-        /// What a transaction does: the fields of its kind. In the order of the protocol's table.
+        /// What a transaction does: the fields of its kind. The variants are in the order of the
+        /// protocol's table.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Body {
             $(
@@ -119,7 +79,7 @@ macro_rules! kinds {
             }
         })*
 
-        /// Does the same with the fields of a [`Body`](crate::Body), whatever its kind:
+        /// Evaluates an expression with the fields of a [`Body`](crate::Body), whatever its kind:
         /// `for_kind!(body, fields => check(fields))`.
         #[macro_export]
         macro_rules! for_kind {
@@ -155,7 +115,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The fork that the kind needs; none if it is valid from block 1 on.
+            /// The fork that the kind requires; `None` if it is valid from block 1 on.
             #[must_use]
             pub const fn fork(&self) -> Option<Fork> {
                 match self {
@@ -200,10 +160,10 @@ fn unsupported(type_name: &str) -> Rejection {
 }
 
 impl Body {
-    /// Reads the own fields of a kind from the text of a JSON object, whatever else it has.
+    /// Reads a kind's own fields from the text of a JSON object, and ignores all other members.
     ///
     /// # Errors
-    /// UNSUPPORTED_TYPE, or MALFORMED for the first field that is missing or not of its form.
+    /// UNSUPPORTED_TYPE, or MALFORMED for the first field that is missing or has the wrong form.
     pub fn parse(type_name: &str, text: &[u8]) -> Result<Self, Rejection> {
         let value = json::parse(text, JSON_DEPTH_MAX)
             .map_err(|e| Rejection::malformed("fields", e, "one flat JSON object"))?;
@@ -213,13 +173,13 @@ impl Body {
         Ok(body)
     }
 
-    /// What the transaction works on. A turn that merely mentions a run has no subject.
+    /// What the transaction works on. A turn that only mentions a run has no subject.
     #[must_use]
     pub fn subject(&self) -> Option<Subject<'_>> {
         for_kind!(self, fields => fields.subject())
     }
 
-    /// The run that an AGENT transaction is about. A turn that merely mentions a run has none.
+    /// The run that an AGENT transaction is about. A turn that only mentions a run has none.
     #[must_use]
     pub fn agent_run_id(&self) -> Option<Hash> {
         match self.subject()? {
@@ -228,13 +188,14 @@ impl Body {
         }
     }
 
-    /// Whom the transaction pays, as far as it says so itself.
+    /// The account that the transaction pays, as far as its own fields say.
     #[must_use]
     pub fn payee(&self, sender: Address) -> Option<Address> {
         for_kind!(self, fields => fields.payee(sender))
     }
 
-    /// Whether a member of the kind itself is what the block's proposer gets: then there is no `tip`.
+    /// Whether one of the kind's own fields is the tip for the block's proposer; such a kind has no
+    /// `tip`.
     #[must_use]
     pub fn has_own_tip(&self) -> bool {
         for_kind!(self, fields => fields.has_own_tip())

@@ -1,5 +1,5 @@
-//! What the declaration of a kind says: its fields, their forms and limits. Schemas, builders,
-//! documents and libraries in other languages are made from these tables.
+//! What the declaration of a kind says: its fields, their forms and their limits. Schemas,
+//! builders, documents and libraries in other languages are generated from these tables.
 
 use crate::forks::Fork;
 use crate::params::INTEGER_MAX;
@@ -14,25 +14,25 @@ pub struct KindSpec {
     pub name: &'static str,
     /// The section of docs/protocol.md with its rules: `5.10`.
     pub section: &'static str,
-    /// The fork that it needs; none if it is valid from block 1 on.
+    /// The fork that it requires; `None` if it is valid from block 1 on.
     pub fork: Option<Fork>,
     /// Its own fields in the order in which they are written: the required ones before `nonce`, the
     /// optional ones after `timestamp`.
     pub fields: &'static [FieldSpec],
-    /// Optional fields that v7 added, written behind the others.
+    /// Optional fields that v7 added, written after the others.
     pub later: &'static [FieldSpec],
-    /// Optional fields that v8 added, written behind those.
+    /// Optional fields that v8 added, written after those.
     pub latest: &'static [FieldSpec],
     pub(crate) doc: &'static str,
 }
 
 impl KindSpec {
-    /// All fields, those that a fork added included, in the order in which they are written.
+    /// All fields in the order in which they are written, including those that a fork added.
     pub fn all_fields(&self) -> impl Iterator<Item = &'static FieldSpec> {
         self.fields.iter().chain(self.later).chain(self.latest)
     }
 
-    /// What it is for, in a sentence.
+    /// What the kind does, in a sentence or two.
     #[must_use]
     pub const fn doc(&self) -> &'static str {
         self.doc.trim_ascii()
@@ -44,11 +44,11 @@ impl KindSpec {
 pub struct FieldSpec {
     /// Its name in JSON: `agentRunId`.
     pub name: &'static str,
-    /// Whether it must be there.
+    /// Whether it must be present.
     pub presence: Presence,
-    /// What it may hold.
+    /// Which values it may have.
     pub form: Form,
-    /// What a builder does if its caller does not give the field.
+    /// What a builder does if its caller leaves the field out.
     pub filled: Filled,
     pub(crate) doc: &'static str,
 }
@@ -67,7 +67,7 @@ impl FieldSpec {
     }
 }
 
-/// Whether a field must be there.
+/// Whether a field must be present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
     /// Every transaction of the kind has it.
@@ -76,10 +76,10 @@ pub enum Presence {
     Optional,
 }
 
-/// What a builder writes into a field that its caller left out.
+/// What a builder writes into a field that its caller leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Filled {
-    /// Nothing: the caller gives a required field and may give an optional one.
+    /// Nothing: the caller must give a required field and may give an optional one.
     ByCaller,
     /// The empty list, or the amount 0.
     Empty,
@@ -87,18 +87,18 @@ pub enum Filled {
     Sender,
     /// A value that the builder computes.
     Default,
-    /// A value that the builder always computes: the caller cannot give another one.
+    /// A value that the builder always computes; the caller cannot give another one.
     Computed,
 }
 
-/// What a field may hold.
+/// The form of a field's values.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// 64 lowercase hex characters.
     Hash,
     /// 64 lowercase hex characters: an Ed25519 public key that can sign.
     Key,
-    /// 128 lowercase hex characters: an Ed25519 signature, good or not.
+    /// 128 lowercase hex characters: an Ed25519 signature, valid or not.
     Signature,
     /// An address in either written form.
     Address,
@@ -110,13 +110,13 @@ pub enum Form {
     Boolean,
     /// A string.
     Text(TextLimit),
-    /// An array of at most so many addresses, each once and at least one.
+    /// An array of at least one and at most this many different addresses.
     Addresses(usize),
-    /// An array of at most 64 strings, each once and of at most so many bytes.
+    /// An array of at most 64 different strings, each of at most this many bytes.
     Names(usize),
     /// Bytes in standard base64 with padding.
     Base64,
-    /// Bytes in lowercase hex with `0x` before it, at most so many.
+    /// At most this many bytes in lowercase hex with the prefix `0x`.
     Hex(usize),
     /// An object with these members, all required.
     Object(&'static [FieldSpec]),
@@ -124,18 +124,18 @@ pub enum Form {
     Objects(ListLimit),
 }
 
-/// What an amount may be.
+/// Which amounts are allowed.
 #[derive(Clone, Copy, Debug)]
 pub enum AmountLimit {
-    /// Anything that an amount can be.
+    /// Any amount.
     Any,
-    /// More than nothing.
+    /// More than 0.
     Positive,
-    /// At least what the chain's parameter says.
+    /// At least the value of a parameter of the chain.
     AtLeast(AmountParam),
 }
 
-/// A chain parameter that limits an amount.
+/// A parameter of the chain that limits an amount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AmountParam {
     /// `minMaxFee`.
@@ -151,7 +151,7 @@ impl AmountParam {
         }
     }
 
-    /// Its value on a chain.
+    /// Its value in these parameters.
     #[must_use]
     pub const fn of(self, params: &Params) -> Amount {
         match self {
@@ -160,28 +160,28 @@ impl AmountParam {
     }
 }
 
-/// What an integer may be.
+/// Which integers are allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerLimit {
-    /// The least.
+    /// The smallest.
     pub min: u64,
-    /// The greatest.
+    /// The largest.
     pub max: IntegerMax,
-    /// What it counts: `tokens`, `ms`, `bytes`.
+    /// The unit: `tokens`, `ms`, `bytes`.
     pub unit: &'static str,
 }
 
-/// The greatest value of an integer.
+/// The largest value of an integer.
 #[derive(Clone, Copy, Debug)]
 pub enum IntegerMax {
-    /// A number of the protocol.
+    /// A number that the protocol fixes.
     Fixed(u64),
     /// `maxBlobBytes`, a parameter of the chain.
     MaxBlobBytes,
 }
 
 impl IntegerMax {
-    /// The number on a chain.
+    /// The number, given the chain's parameters.
     #[must_use]
     pub const fn of(self, params: &Params) -> u64 {
         match self {
@@ -192,7 +192,7 @@ impl IntegerMax {
 }
 
 impl IntegerLimit {
-    /// 0 to 2^53−1, the integers that every JSON reader keeps.
+    /// 0 to 2^53−1, the integers that every JSON parser represents exactly.
     #[must_use]
     pub(crate) const fn any(unit: &'static str) -> Self {
         Self::range(0, INTEGER_MAX, unit)
@@ -205,14 +205,14 @@ impl IntegerLimit {
     }
 }
 
-/// What a string may be.
+/// Which strings are allowed.
 #[derive(Clone, Copy, Debug)]
 pub enum TextLimit {
-    /// So many bytes of UTF-8.
+    /// Strings with this many bytes of UTF-8.
     Bytes {
-        /// The fewest.
+        /// The minimum.
         min: usize,
-        /// The most.
+        /// The maximum.
         max: usize,
     },
     /// 1 to 128 characters of `[A-Za-z0-9_-]`.
@@ -221,12 +221,12 @@ pub enum TextLimit {
     OneOf(&'static [&'static str]),
 }
 
-/// What an array of objects may be.
+/// Which arrays of objects are allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct ListLimit {
     /// The members of one object, all required.
     pub members: &'static [FieldSpec],
-    /// The most objects.
+    /// The maximum number of objects.
     pub max: usize,
 }
 

@@ -1,20 +1,20 @@
 //! TRANSFER: move money between accounts (docs/protocol.md section 5.8).
 
-use super::Kind;
 use super::declare::declare;
+use super::kind::Kind;
 use super::spec::AmountLimit;
 use super::value::WrittenAddress;
 use crate::{Address, Amount};
 
 declare! {
-    /// Moves money.
+    /// Transfers an amount from the sender to a receiver.
     kind Transfer = "TRANSFER", section "5.8" {
         required {
-            /// The receiver; may be the sender.
+            /// The receiver, which may be the sender.
             to "to": WrittenAddress, Address;
-            /// What the receiver gets.
+            /// The amount that the receiver gets.
             amount "amount": Amount, Amount(AmountLimit::Any);
-            /// What the block's proposer gets.
+            /// The fee, which the block's proposer gets.
             fee "fee": Amount, Amount(AmountLimit::Any), filled Empty;
         }
         optional {}
@@ -22,7 +22,7 @@ declare! {
 }
 
 impl Transfer {
-    /// A transfer to `to` in the bare written form.
+    /// A transfer to `to`, written without the prefix `ox`.
     #[must_use]
     pub fn new(to: Address, amount: Amount, fee: Amount) -> Self {
         Self { to: to.into(), amount, fee }

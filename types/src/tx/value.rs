@@ -3,14 +3,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::StaticView;
 use super::declare::Members;
 use super::fields::Fields;
 use super::spec::{AmountLimit, FieldSpec, IntegerLimit, ListLimit, TextLimit};
+use super::static_view::StaticView;
 use crate::json::ObjectWriter;
 use crate::{Address, Amount, Hash, PublicKey, Rejection, Signature};
 
-/// Entries of a list of names, and the bytes of one.
+/// The most entries of a list of names.
 const NAMES_MAX: usize = 64;
 /// The most bytes of a name.
 pub(crate) const NAME_BYTES_MAX: usize = 64;
@@ -89,7 +89,7 @@ impl Value for Signature {
     }
 }
 
-/// An address with the text in which its writer wrote it, which is what the signature covers.
+/// An address together with the text that the signer wrote, which the signature covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrittenAddress {
     /// The account.
@@ -99,7 +99,7 @@ pub struct WrittenAddress {
 }
 
 impl From<Address> for WrittenAddress {
-    /// The bare form.
+    /// The form without the prefix.
     fn from(address: Address) -> Self {
         Self { address, text: address.to_string() }
     }
@@ -245,7 +245,7 @@ fn check_blob_id(name: &'static str, id: &str) -> Result<(), Rejection> {
     Err(Rejection::invalid(name, format_args!("{id:?}"), BLOB_ID))
 }
 
-/// What [`is_blob_id`] takes, for messages.
+/// What [`is_blob_id`] accepts, for messages.
 pub(crate) const BLOB_ID: &str = "1 to 128 characters of [A-Za-z0-9_-]";
 
 /// Whether a text can be the id of a blob.
@@ -320,7 +320,7 @@ impl Value for Vec<WrittenAddress> {
     }
 }
 
-/// Bytes that a string spells in base64.
+/// Bytes in base64.
 impl Value for Vec<u8> {
     type Limit = ();
 
@@ -337,14 +337,14 @@ impl Value for Vec<u8> {
     }
 }
 
-/// Bytes that a string spells in lowercase hex, with `0x` before it.
+/// Bytes in lowercase hex with the prefix `0x`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HexBytes(pub Vec<u8>);
 
 impl HexBytes {
     const PREFIX: &'static str = "0x";
 
-    /// The bytes that a text spells; none if it is not written so.
+    /// Parses the written form; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(Self::PREFIX)?;

@@ -133,6 +133,25 @@ impl ClientError {
         }
     }
 
+    /// Whether it is the node that failed, and not what was asked.
+    pub(super) const fn is_of_node(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::NotServing { .. }
+            | Self::Limited { .. }
+            | Self::Strange { .. }
+            | Self::Unreadable { .. } => true,
+            Self::BadUrl { .. }
+            | Self::Refused(_)
+            | Self::NotFound { .. }
+            | Self::BadParams { .. }
+            | Self::Other { .. }
+            | Self::Unwritable { .. }
+            | Self::WrongHash { .. }
+            | Self::OtherChain(_) => false,
+        }
+    }
+
     /// Sorts an error of the transport or of the node.
     pub(super) fn from_call(url: &str, error: CallError) -> Self {
         let url = url.to_owned();

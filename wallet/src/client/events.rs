@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::{Answer, Client, ClientError, Positional};
+use super::connection::{Client, Positional};
+use super::{Answer, ClientError};
 
 /// The first pause before a new connection; it doubles each time.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -49,7 +50,7 @@ impl Kind {
 
 /// How far a stream has been read: enough to go on without repeating or losing an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct EventPlace {
     /// The block of the last event.
     block: u64,
     /// How many events of that block were seen.
@@ -64,7 +65,7 @@ pub struct Events {
     filter: Map<String, Value>,
     /// Where the stream begins again when it is lost before its first event; none for the pool.
     resume_from: Option<u64>,
-    place: Option<Place>,
+    place: Option<EventPlace>,
     /// Events of the place's block that the node sends again after a resumption.
     skip: u64,
     stream: Subscription<Box<RawValue>>,
@@ -108,7 +109,7 @@ impl Client {
             .await?
             .subscribe(METHOD, params, "ombra_unsubscribe")
             .await
-            .map_err(|source| ClientError::from_call(self.url.socket(), source))
+            .map_err(|source| ClientError::from_call(self.socket_url(), source))
     }
 }
 
@@ -157,7 +158,7 @@ impl Events {
             }
             place => {
                 self.skip = 0;
-                *place = Some(Place { block, seen: 1 });
+                *place = Some(EventPlace { block, seen: 1 });
             }
         }
         true

@@ -4,10 +4,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use types::{Address, Hash};
 
+use super::connection::{Client, NO_PARAMS};
 use super::records::{
     Account, ChainInfo, Items, Run, Settlement, Stake, Step, TransactionStatus, Turn,
 };
-use super::{Answer, Client, ClientError, NO_PARAMS};
+use super::{Answer, ClientError};
 
 /// Which part of a list: after a cursor, at most so many items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use types::Hash;
 
+use super::connection::Client;
 use super::error::Refusal;
 use super::records::{Status, TransactionStatus};
-use super::{Answer, Client, ClientError};
+use super::{Answer, ClientError};
 use crate::Signed;
 
 /// The longest single waiting call; longer waits are made of several.
@@ -184,7 +185,7 @@ fn same_hash(signed: &Signed, answered: Hash) -> Result<Hash, ClientError> {
 
 /// A refusal inside an array of results: a JSON-RPC error object.
 fn refusal(error: Value) -> ClientError {
-    let text = error["message"].as_str().unwrap_or("refused without a reason").to_owned();
+    let text = error["message"].as_str().unwrap_or("rejected without a reason").to_owned();
     match serde_json::from_value(error) {
         Ok(object) => ClientError::from_object(&object),
         Err(_) => ClientError::Refused(Refusal::new(text, Value::Null)),

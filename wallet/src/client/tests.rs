@@ -29,8 +29,10 @@ async fn a_node_that_is_not_there_is_not_reachable() {
     let url = format!("http://{}", free.local_addr().unwrap());
     drop(free);
     let client = Client::new(&url).unwrap();
-    let refused = client.chain_info().await;
+    assert_eq!(0, client.failures());
+    let refused = client.clone().chain_info().await;
     assert!(matches!(refused, Err(ClientError::Unreachable { .. })), "{refused:?}");
+    assert_eq!(1, client.failures());
     let refused = client.subscribe(Kind::Blocks, Map::new(), None).await;
     assert!(matches!(refused, Err(ClientError::Unreachable { .. })), "{refused:?}");
 }
@@ -59,6 +61,8 @@ async fn every_error_number_has_its_class() {
             assert_eq!(Some(250), retry_after_ms);
         }
     }
+    // A node that says no has answered.
+    assert_eq!(2, client.failures());
 }
 
 fn class_of(error: &ClientError) -> &'static str {

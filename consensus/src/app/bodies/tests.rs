@@ -4,7 +4,6 @@ use types::{Address, Keypair};
 
 use super::*;
 use crate::ValidatorSet;
-use crate::parts::assembler::Limits;
 use crate::presence::Presence;
 use types::sign_bytes::{BodyFields, Domain};
 

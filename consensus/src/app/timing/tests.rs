@@ -16,10 +16,11 @@ use types::sign_bytes::{Domain, VoteFields, VoteKind};
 use types::{Hash, Keypair, Params};
 
 use super::*;
-use crate::app::{Follows, Setup};
+use crate::app::{App, Follows, Setup};
 use crate::engine::context::{Ctx, Height, Value};
+use crate::engine::scheme::PublicKey;
 use crate::engine::settings;
-use crate::engine::signing::{PublicKey, Verifier};
+use crate::engine::signing::Verifier;
 use crate::parts::{self, Form, Head};
 use crate::presence::Presence;
 use crate::{
@@ -59,7 +60,7 @@ impl Ledger for Hands {
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         let Candidate { round, proposer, seal, content, origin, .. } = candidate;
-        let (Encoded::Whole(bytes) | Encoded::Outline { bytes, .. }) = content;
+        let (Encoded::Whole(bytes) | Encoded::CompactBlock { bytes, .. }) = content;
         let hash = Hash::digest(&bytes);
         let timestamp = bytes.as_ref().try_into().map_err(LedgerFault::new)?;
         let timestamp = u64::from_be_bytes(timestamp);
@@ -89,7 +90,7 @@ impl Ledger for Hands {
 }
 
 impl Archive for Hands {
-    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+    fn compact_block(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
         Ok(None)
     }
 
@@ -175,7 +176,7 @@ impl Scene {
             block_bytes_max: 1024,
             tip: tip(),
         });
-        app.quorums.open(TIP + 1, &app.tip.validators);
+        app.validation.open(TIP + 1, &tip().validators);
         Self { app, hands, domain }
     }
 
@@ -247,6 +248,7 @@ impl Scene {
             let vote = Ctx.new_prevote(Height(TIP + 1), Round::new(round), choice, address);
             let checked = self
                 .app
+                .validation
                 .verifier
                 .verify_signed_vote(&vote, &signature.into(), &PublicKey::from(voter.public_key))
                 .await
@@ -369,7 +371,7 @@ async fn the_same_block_sent_again_is_valid_as_soon_as_a_quorum_has_prevoted_it(
     scene.start_round(1).await;
     assert_eq!(scene.propose(0, NOW - MINUTES).await, Some(Validity::Invalid), "bound to nothing");
     // Nothing is kept of it any more.
-    scene.app.bodies.untimely.clear();
+    scene.app.validation.bodies.untimely.clear();
     scene.prevote(1..4, 0, block(NOW - MINUTES)).await;
     assert_eq!(scene.propose(0, NOW - MINUTES).await, Some(Validity::Valid));
 }
@@ -411,12 +413,12 @@ async fn a_proposer_fills_neither_the_arrivals_nor_what_is_kept() {
     for number in 0..20 {
         scene.send_head(0, NOW + number).await;
     }
-    assert_eq!(scene.app.bodies.arrivals.heads.len(), HEADS_PER_ROUND_MAX);
+    assert_eq!(scene.app.validation.bodies.arrivals.heads.len(), HEADS_PER_ROUND_MAX);
     for round in 1..9 {
         scene.start_round(round).await;
         for number in 0..4 {
             scene.propose(round, NOW + MINUTES + number).await;
         }
     }
-    assert_eq!(scene.app.bodies.untimely.0.len(), 4, "one of each validator");
+    assert_eq!(scene.app.validation.bodies.untimely.0.len(), 4, "one of each validator");
 }

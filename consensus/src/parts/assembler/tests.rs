@@ -68,23 +68,23 @@ fn a_body_comes_together_in_any_order() {
 }
 
 #[test]
-fn an_outline_comes_together_by_its_own_length_and_is_no_longer_than_its_body() {
-    let (whole, outline) = (body(3 * CHUNK_BYTES), body(CHUNK_BYTES + 1));
+fn a_compact_block_comes_together_by_its_own_length_and_is_no_longer_than_its_body() {
+    let (whole, compact_block) = (body(3 * CHUNK_BYTES), body(CHUNK_BYTES + 1));
     let announced = |bytes: u32| {
         let fields = head(1, &whole).fields();
-        Head::new(&fields, Form::Outline(bytes), &head(1, &whole).seal())
+        Head::new(&fields, Form::CompactBlock(bytes), &head(1, &whole).seal())
     };
     let stream = StreamId::new(Bytes::from_static(b"o"));
-    let length = u32::try_from(outline.len()).expect("short");
-    let messages = cut(&stream, announced(length), &outline);
+    let length = u32::try_from(compact_block.len()).expect("short");
+    let messages = cut(&stream, announced(length), &compact_block);
     let bodies = add_all(&mut Assembler::new(LIMITS), peer(1), messages);
-    assert_eq!(bodies, [Body { head: announced(length), bytes: outline.clone() }]);
-    let messages = cut(&stream, announced(length + 1), &outline);
+    assert_eq!(bodies, [Body { head: announced(length), bytes: compact_block.clone() }]);
+    let messages = cut(&stream, announced(length + 1), &compact_block);
     assert!(add_all(&mut Assembler::new(LIMITS), peer(1), messages).is_empty());
 
     let longer = u32::try_from(whole.len() + 1).expect("short");
     let mut assembler = Assembler::new(LIMITS);
-    let first = cut(&stream, announced(longer), &outline).take(1);
+    let first = cut(&stream, announced(longer), &compact_block).take(1);
     assert!(add_all(&mut assembler, peer(1), first).is_empty() && assembler.streams.is_empty());
 }
 

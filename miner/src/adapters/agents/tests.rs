@@ -1,18 +1,18 @@
 //! Agents are executed for runs that name them, and nothing else is.
 
+use agent::backend::Manifest;
+use agent::executor::{Execute, Halt, Scope};
+use agent::tools::{Grant, Toolbox};
 use types::RunStatus;
 use types::agent::ExecutorId;
 
 use super::*;
-use crate::adapters::{Hands, Understanding};
-use crate::backend::Manifest;
+use crate::adapters::{ToolRunner, Understanding};
 use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
 use crate::chain::fake::market::{EXECUTOR, payload};
-use crate::executor::{Execute, Halt, Scope};
 use crate::ports::{Courses as _, Ending, Move, Tools as _};
-use crate::tools::tests::support::toolbox;
-use crate::tools::{Config, Grant, Toolbox};
+use crate::testing::toolbox;
 
 /// Answers with its arguments; what it is asked to fail it fails.
 #[derive(Debug)]
@@ -52,6 +52,10 @@ fn run_agents(chain: &Arc<FakeChain>, executor: ExecutorId) -> Arc<RunAgents> {
     })
 }
 
+fn toolbox_with(agents: &Arc<RunAgents>) -> Toolbox {
+    toolbox("").with_agents(Some(Arc::<RunAgents>::clone(agents)))
+}
+
 fn grant(names: &[String]) -> Grant {
     let tools = names.iter().cloned().chain(["math_eval".to_owned()]).collect();
     Grant { tools, is_reproducible: true, ..Grant::default() }
@@ -81,10 +85,11 @@ fn model() -> Manifest {
 #[tokio::test]
 async fn the_methods_of_agents_that_a_run_names_are_tools_of_its_model() {
     let (chain, agents) = chain();
-    let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
+    let here = run_agents(&chain, EXECUTOR);
+    let toolbox = toolbox_with(&here);
     let grant = grant(&agents);
     assert_eq!(toolbox.missing(&grant), agents);
-    toolbox.fetch_agents(&grant.tools).await.unwrap();
+    here.fetch(&grant.tools).await.unwrap();
     assert!(toolbox.missing(&grant).is_empty());
     assert_eq!(names(&toolbox, &grant), ["a_b_f", "a_b_f_2", "math_eval"]);
     let answer = call(&toolbox, &grant, "a_b_f", "hello").await;
@@ -106,17 +111,14 @@ async fn agents_that_cannot_be_had_or_are_not_allowed_are_missing() {
     let (chain, agents) = chain();
     let here = run_agents(&chain, EXECUTOR);
     let absent = format!("agent:{}@1.0.0", Hash::ZERO);
-    let not_allowed = Config { agents: false, ..Config::default() };
-    for (toolbox, name) in [
-        (toolbox("").with_agents(&Config::default(), here.clone()), &absent),
-        (
-            toolbox("").with_agents(&Config::default(), run_agents(&chain, ExecutorId::Wasm)),
-            &agents[0],
-        ),
-        (toolbox("").with_agents(&not_allowed, here), &agents[0]),
+    let wasm = run_agents(&chain, ExecutorId::Wasm);
+    for (run_agents, toolbox, name) in [
+        (&here, toolbox_with(&here), &absent),
+        (&wasm, toolbox_with(&wasm), &agents[0]),
+        (&here, toolbox(""), &agents[0]),
     ] {
         let grant = grant(std::slice::from_ref(name));
-        toolbox.fetch_agents(&grant.tools).await.unwrap();
+        run_agents.fetch(&grant.tools).await.unwrap();
         assert_eq!(toolbox.missing(&grant), std::slice::from_ref(name));
         assert_eq!(names(&toolbox, &grant), ["math_eval"]);
     }
@@ -126,39 +128,41 @@ async fn agents_that_cannot_be_had_or_are_not_allowed_are_missing() {
 async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
     let (chain, agents) = chain();
     let asks = chain.add_agent("asks", &[agents[0].clone(), "math_eval".into()]);
-    let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
+    let here = run_agents(&chain, EXECUTOR);
+    let toolbox = toolbox_with(&here);
     let run = chain.run_of(&chain.add_run("How are you?", 10_000, 10));
     let run = RunView { agent: Some(format!("agent:{asks}@1.0.0")), tools: vec![], ..run };
     let courses = Understanding::new(toolbox.clone(), model());
     let unknown = courses.begin(&run, None, &[]).unwrap_err();
     assert!(unknown.contains("cannot be executed here"), "{unknown}");
-    Hands::new(toolbox).fetch(&run).await.unwrap();
-    let course = courses.begin(&run, None, &[]).unwrap();
-    let texts: Vec<_> = course.ask().messages.iter().map(|it| it.text.clone()).collect();
+    ToolRunner::new(toolbox, Some(here)).fetch(&run).await.unwrap();
+    let session = courses.begin(&run, None, &[]).unwrap();
+    let texts: Vec<_> = session.ask().messages.iter().map(|it| it.text.clone()).collect();
     assert_eq!(texts, ["Be brief.", "How are you?"]);
-    let tools: Vec<_> = course.ask().tools.iter().map(|it| it.name.clone()).collect();
+    let tools: Vec<_> = session.ask().tools.iter().map(|it| it.name.clone()).collect();
     assert_eq!(tools, ["a_b_f", "math_eval"]);
 }
 
 /// Executes the run of an agent with this prompt, up to its end.
-async fn answered(toolbox: &Toolbox, run: &RunView) -> Ending {
-    let hands = Hands::new(toolbox.clone());
-    hands.fetch(run).await.unwrap();
+async fn answered(toolbox: &Toolbox, agents: &Arc<RunAgents>, run: &RunView) -> Ending {
+    let tool_runner = ToolRunner::new(toolbox.clone(), Some(Arc::clone(agents)));
+    tool_runner.fetch(run).await.unwrap();
     let courses = Understanding::new(toolbox.clone(), model());
-    let mut course = courses.begin(run, None, &[]).unwrap();
-    assert!(hands.missing(&course.grant()).is_empty());
-    let opening = course.ask().unasked.expect("no model is asked").clone();
+    let mut session = courses.begin(run, None, &[]).unwrap();
+    assert!(tool_runner.missing(&session.grant()).is_empty());
+    let opening = session.ask().unasked.expect("no model is asked").clone();
     assert_eq!((opening.output_tokens, opening.text.as_str()), (1, ""));
-    let Move::Tools(calls) = course.take(&opening) else { panic!("{course:?}") };
-    let result = hands.call(&course.grant(), &calls[0], &CancellationToken::new()).await;
-    let Move::Finish(ending) = course.results(&[result]) else { panic!("{course:?}") };
+    let Move::Tools(calls) = session.take(&opening) else { panic!("{session:?}") };
+    let result = tool_runner.call(&session.grant(), &calls[0], &CancellationToken::new()).await;
+    let Move::Finish(ending) = session.results(&[result]) else { panic!("{session:?}") };
     ending
 }
 
 #[tokio::test]
 async fn a_run_of_an_agent_whose_prompt_is_a_payload_is_answered_by_that_method() {
     let (chain, agents) = chain();
-    let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
+    let here = run_agents(&chain, EXECUTOR);
+    let toolbox = toolbox_with(&here);
     let run = chain.run_of(&chain.add_run("x", 10_000, 10));
     let of = |text: &str| RunView {
         agent: Some(agents[0].clone()),
@@ -166,17 +170,17 @@ async fn a_run_of_an_agent_whose_prompt_is_a_payload_is_answered_by_that_method(
         tools: vec![],
         ..run.clone()
     };
-    let ending = answered(&toolbox, &of("hello")).await;
+    let ending = answered(&toolbox, &here, &of("hello")).await;
     let encoded = const_hex::encode_prefixed(&payload("hello")[4..]);
     assert_eq!(ending, Ending { status: RunStatus::Completed, answer: Some(encoded) });
-    let ending = answered(&toolbox, &of("fail")).await;
+    let ending = answered(&toolbox, &here, &of("fail")).await;
     assert_eq!(ending.status, RunStatus::Failed);
     assert!(ending.answer.unwrap().contains("as it was told"));
     // What is no payload of the agent is a text.
     for prompt in ["0x01020304", "0xzz", "hello", "0x"] {
         let run = RunView { prompt: prompt.into(), ..of("") };
-        let course = Understanding::new(toolbox.clone(), model()).begin(&run, None, &[]).unwrap();
-        assert_eq!(course.ask().unasked, None);
-        assert_eq!(course.ask().messages.last().unwrap().text, prompt);
+        let session = Understanding::new(toolbox.clone(), model()).begin(&run, None, &[]).unwrap();
+        assert_eq!(session.ask().unasked, None);
+        assert_eq!(session.ask().messages.last().unwrap().text, prompt);
     }
 }

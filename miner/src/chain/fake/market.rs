@@ -1,5 +1,6 @@
 //! The market of the fake node: agents, miners that offer, calls.
 
+use agent::executor::Agent;
 use async_trait::async_trait;
 use serde_json::json;
 use state::table::Key;
@@ -17,7 +18,6 @@ use types::{Address, Amount, Body, Hash, Keypair, Offer, Params};
 use super::node::{State, rows, submitter};
 use super::{CHAIN, FakeChain};
 use crate::chain::{CallView, CallWatch, Calls, ChainError, MemberView, RoundView};
-use crate::executor::Agent;
 
 /// The model of the agents.
 pub(crate) const MANIFEST: Hash = Hash::new([7; 32]);

@@ -8,6 +8,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agent::backend::Backend;
+use agent::backend::config::{Config, GoOn, Interface, ToolForm};
+use agent::backend::openai::OpenAi;
+use agent::messages::ToolCall;
+use agent::tools::Grant;
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Bytes;
@@ -23,15 +28,11 @@ use types::tx::AgentRequest;
 use types::{Hash, RunStatus};
 
 use super::support::{Bench, key};
-use crate::adapters::{Hands, Understanding};
-use crate::backend::Backend;
-use crate::backend::config::{Config, GoOn, Interface, ToolForm};
-use crate::backend::openai::OpenAi;
+use crate::adapters::{ToolRunner, Understanding};
 use crate::chain::{ChainError, RunView, Runs};
 use crate::engine::receipt::receipt;
-use crate::ports::{Grant, ToolResult, Tools};
-use crate::talk::ToolCall;
-use crate::tools::tests::support::toolbox;
+use crate::ports::{ToolResult, Tools};
+use crate::testing::toolbox;
 
 /// Steps of each run.
 const STEPS_MAX: u64 = 5;
@@ -196,30 +197,30 @@ async fn serve(
 /// The real tools, and what was called.
 #[derive(Debug)]
 struct Watched {
-    hands: Hands,
+    tool_runner: ToolRunner,
     called: Mutex<Vec<(String, ToolResult)>>,
 }
 
 #[async_trait]
 impl Tools for Watched {
     async fn fetch(&self, run: &RunView) -> Result<(), ChainError> {
-        self.hands.fetch(run).await
+        self.tool_runner.fetch(run).await
     }
 
     fn missing(&self, grant: &Grant) -> Vec<String> {
-        self.hands.missing(grant)
+        self.tool_runner.missing(grant)
     }
 
     fn offered(&self, grant: &Grant) -> Vec<String> {
-        self.hands.offered(grant)
+        self.tool_runner.offered(grant)
     }
 
     fn is_idempotent(&self, grant: &Grant, name: &str) -> bool {
-        self.hands.is_idempotent(grant, name)
+        self.tool_runner.is_idempotent(grant, name)
     }
 
     async fn call(&self, grant: &Grant, call: &ToolCall, stop: &CancellationToken) -> ToolResult {
-        let result = self.hands.call(grant, call, stop).await;
+        let result = self.tool_runner.call(grant, call, stop).await;
         self.called.lock().push((call.name.clone(), result.clone()));
         result
     }
@@ -251,9 +252,11 @@ async fn play(case: &Case) {
         *world.port.lock()
     );
     let toolbox = toolbox(&settings);
-    let watched =
-        Arc::new(Watched { hands: Hands::new(toolbox.clone()), called: Mutex::default() });
-    bench.hands = watched.clone();
+    let watched = Arc::new(Watched {
+        tool_runner: ToolRunner::new(toolbox.clone(), None),
+        called: Mutex::default(),
+    });
+    bench.tool_runner = watched.clone();
     bench.courses = Arc::new(Understanding::new(toolbox, bench.backend.manifest().clone()));
     let grant = |request: &mut AgentRequest| request.tools_whitelist.clone_from(tools);
     let run = bench.chain.add_run_with(&expanded(prompt), 100_000, STEPS_MAX, grant);

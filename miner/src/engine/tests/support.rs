@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use agent::backend::{Backend, BackendError, Health, Manifest};
+use agent::clock::Clock;
+use agent::messages::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
+use agent::tools::Grant;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Map, json};
@@ -20,18 +24,14 @@ use types::{Hash, Keypair, RunStatus};
 use wallet::Chain;
 
 use crate::adapters::Understanding;
-use crate::backend::{Backend, BackendError, Health, Manifest};
 use crate::chain::fake::{FakeChain, FakeWatch};
 use crate::chain::{ChainError, Notice, RunView};
 use crate::engine::{Config, Engine, Parts};
 use crate::journal::Journal;
 use crate::journal::entry::Entry;
 use crate::policy::Policy;
-use crate::ports::{
-    Ask, Clock, Counters, Course, Courses, Ending, Event, Grant, Move, ToolResult, Tools,
-};
-use crate::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
-use crate::tools::tests::support::toolbox;
+use crate::ports::{AgentSession, Ask, Counters, Courses, Ending, Event, Move, ToolResult, Tools};
+use crate::testing::toolbox;
 
 pub(crate) fn key() -> Keypair {
     Keypair::from_seed(&[9; 32])
@@ -85,7 +85,7 @@ impl Courses for TestCourses {
         run: &RunView,
         blob: Option<&str>,
         before: &[ToolSpec],
-    ) -> Result<Box<dyn Course>, String> {
+    ) -> Result<Box<dyn AgentSession>, String> {
         if run.prompt.contains("nonsense") {
             return Err("the request is nonsense".into());
         }
@@ -100,7 +100,7 @@ impl Courses for TestCourses {
     }
 }
 
-impl Course for TestCourse {
+impl AgentSession for TestCourse {
     fn grant(&self) -> Grant {
         self.grant.clone()
     }
@@ -380,7 +380,7 @@ pub(crate) struct Bench {
     pub(crate) tools: Arc<TestTools>,
     pub(crate) courses: Arc<dyn Courses>,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) hands: Arc<dyn Tools>,
+    pub(crate) tool_runner: Arc<dyn Tools>,
     /// What models are offered.
     pub(crate) offer: Arc<Mutex<Vec<ToolSpec>>>,
     pub(crate) clock: Arc<TestClock>,
@@ -424,7 +424,7 @@ impl Bench {
             chain: Arc::new(chain),
             backend: model.clone(),
             model,
-            hands: tools.clone(),
+            tool_runner: tools.clone(),
             tools,
             courses: Arc::new(TestCourses(Arc::clone(&offer))),
             offer,
@@ -450,7 +450,7 @@ impl Bench {
             runs: self.chain.clone(),
             ledger: self.chain.clone(),
             courses: self.courses.clone(),
-            tools: self.hands.clone(),
+            tools: self.tool_runner.clone(),
             backend: self.backend.clone(),
             journal: self.journal.clone(),
             counters: self.counters.clone(),

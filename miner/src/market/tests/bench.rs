@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use agent::executor::{
+    Agent, Context, Execute, Executed, Executors, Halt, Library, Scope, Stop, Task, Verdict, Work,
+};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use types::call::{Answer, CallLimits, Outcome};
@@ -17,9 +20,6 @@ use crate::chain::fake::market::{EXECUTOR, FakeCallWatch, MIN_BOND, PER_CALL, pa
 use crate::chain::fake::{FakeChain, FakeWatch, State};
 use crate::engine::Engine;
 use crate::engine::tests::support;
-use crate::executor::{
-    Agent, Context, Execute, Executed, Executors, Halt, Library, Scope, Stop, Task, Verdict, Work,
-};
 use crate::journal::Journal;
 use crate::journal::call::{CallEntry, Said};
 use crate::market::{

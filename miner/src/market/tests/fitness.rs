@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use agent::executor::{Agent, Execute, Executors, Halt, Scope, Verdict, Wasm};
 use types::agent::ExecutorId;
 
 use super::bench::{Bench, Echo, me};
-use crate::executor::{Agent, Execute, Executors, Halt, Scope, Verdict, Wasm};
 use crate::market::{Fitness, OfferConfig};
 
 /// Programs are executed by something that does not do what programs say.

@@ -8,7 +8,7 @@ use state::timely::{self, Untimely};
 use state::{Rules, StorageError};
 use types::{Header, Params};
 
-use super::ChainLedger;
+use crate::chain::Chain;
 use crate::clock::now_ms;
 
 /// The machine's clock.
@@ -20,45 +20,42 @@ impl Clock for MachineClock {
     }
 }
 
-impl ChainLedger {
-    /// The rules of the next block.
-    pub(super) fn rules(&self, height: u64) -> Result<Rules, StorageError> {
-        Rules::at(&self.chain.spec().rules, &*self.chain.store().latest(), height)
-    }
+/// The rules of the next block.
+pub(super) fn rules(chain: &Chain, height: u64) -> Result<Rules, StorageError> {
+    Rules::at(&chain.spec().rules, &*chain.store().latest(), height)
+}
 
-    /// How long transactions are put into a proposal.
-    pub(super) fn build_time(&self, rules: &Rules) -> Duration {
-        if rules.is_v7() {
-            let most = Duration::from_millis(timely::build_time_ms(&rules.params));
-            return self.build_time_max.min(most);
-        }
-        self.build_time_max
+/// How long transactions are put into a proposal: no longer than `most`.
+pub(super) fn build_time(most: Duration, rules: &Rules) -> Duration {
+    if rules.is_v7() {
+        return most.min(Duration::from_millis(timely::build_time_ms(&rules.params)));
     }
+    most
+}
 
-    /// What a proposal's timestamp is turned down with, if it is.
-    pub(super) fn untimely(
-        &self,
-        header: &Header,
-        round: u32,
-        seen: Seen,
-    ) -> Result<Option<Verdict>, LedgerFault> {
-        let rules = self.rules(header.index).map_err(LedgerFault::new)?;
-        let (timestamp, hash) = (header.timestamp, header.hash());
-        if !rules.is_v7() {
-            let refused = block::check_clock(timestamp, now_ms(), &rules.params).err();
-            return Ok(refused.map(|it| Verdict::Invalid { hash, reason: it.to_string() }));
-        }
-        let Seen { came_ms, open_ms } = seen;
-        let seen = timely::Seen { came_ms, open_ms };
-        let missed = timely::check_timely(timestamp, round, seen, &rules.params).err();
-        Ok(missed.map(|missed| {
-            let direction = match missed {
-                Untimely::Ahead { .. } => Direction::Ahead,
-                Untimely::Behind { .. } => Direction::Behind,
-            };
-            Verdict::Untimely { hash, direction, reason: missed.to_string() }
-        }))
+/// What a proposal's timestamp is turned down with, if it is.
+pub(super) fn untimely(
+    chain: &Chain,
+    header: &Header,
+    round: u32,
+    seen: Seen,
+) -> Result<Option<Verdict>, LedgerFault> {
+    let rules = rules(chain, header.index).map_err(LedgerFault::new)?;
+    let (timestamp, hash) = (header.timestamp, header.hash());
+    if !rules.is_v7() {
+        let refused = block::check_clock(timestamp, now_ms(), &rules.params).err();
+        return Ok(refused.map(|it| Verdict::Invalid { hash, reason: it.to_string() }));
     }
+    let Seen { came_ms, open_ms } = seen;
+    let seen = timely::Seen { came_ms, open_ms };
+    let missed = timely::check_timely(timestamp, round, seen, &rules.params).err();
+    Ok(missed.map(|missed| {
+        let direction = match missed {
+            Untimely::Ahead { .. } => Direction::Ahead,
+            Untimely::Behind { .. } => Direction::Behind,
+        };
+        Verdict::Untimely { hash, direction, reason: missed.to_string() }
+    }))
 }
 
 /// Waits until the previous block's timestamp is past, if that helps: others may find a timestamp

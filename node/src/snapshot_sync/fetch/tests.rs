@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, Status};
-use store::offers::{Extra, FORMAT, Manifest};
+use store::snapshots::{Extra, FORMAT, Manifest};
 use tokio_util::sync::CancellationToken;
 
 use super::*;

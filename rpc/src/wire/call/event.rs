@@ -1,4 +1,4 @@
-//! What subscribers are told of calls of agents, and of agents.
+//! Notifications about calls of agents, and about agents.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,11 +13,11 @@ use crate::wire::{AddressText, AmountText, HashText, TxObject};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CallEventKind {
-    /// It was asked for.
+    /// An AGENT_CALL requested the call.
     Created,
-    /// Members were drawn.
+    /// The chain drew the members of a round.
     Elected,
-    /// Too few members could be drawn: the escrow went back.
+    /// Too few members could be drawn, and the escrow was returned.
     Unassigned,
     /// A member committed to its answer.
     Committed,
@@ -25,95 +25,96 @@ pub enum CallEventKind {
     Revealing,
     /// A member revealed its answer.
     Revealed,
-    /// A round was decided.
+    /// The members of a round reached a decision, or the round ended without one.
     Decided,
-    /// Somebody doubted the decision.
+    /// An account appealed the decision.
     Appealed,
-    /// All of its money has moved.
+    /// The call is settled: all of its money has been paid out, returned or burned.
     Settled,
 }
 
-/// Something that happened to a call.
+/// An event of a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallEvent {
     /// What happened.
     pub event: CallEventKind,
-    /// The block's index.
+    /// The index of the block.
     pub block_index: u64,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The call.
+    /// The id of the call.
     #[schemars(with = "HashText")]
     pub call_id: Hash,
-    /// Its agent.
+    /// The id of the agent.
     #[schemars(with = "HashText")]
     pub agent_id: Hash,
-    /// The version that is called.
+    /// The version of the agent.
     pub agent_version: String,
-    /// Who asked.
+    /// The address of the account that requested the call.
     #[schemars(with = "AddressText")]
     pub requester: Address,
-    /// The status that this leads to.
+    /// The status of the call after the event.
     pub status: &'static str,
-    /// The transaction that did this; none for what a block does by itself.
+    /// The hash of the transaction that caused the event. Absent if the block itself caused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub hash: Option<Hash>,
-    /// The signed object of that transaction.
+    /// The signed transaction that caused the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TxObject>")]
     pub tx: Option<Box<RawValue>>,
-    /// `created`: the escrow.
+    /// The escrow. Only for `created`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub max_fee: Option<Amount>,
-    /// `elected`, `committed`, `revealed`, `decided`: the round, 0 or 1.
+    /// The round: 0, or 1 after an appeal. Only for `elected`, `committed`, `revealed` and
+    /// `decided`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u8>,
-    /// `elected`: the members in the order of the draw.
+    /// The members in the order of the draw. Only for `elected`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<AddressText>>")]
     pub members: Option<Vec<Address>>,
-    /// `elected`, `revealing`: until when they may commit, or reveal; block time.
+    /// The block time until which members may commit (`elected`) or reveal (`revealing`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// `committed`, `revealed`: the member.
+    /// The address of the member. Only for `committed` and `revealed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub member: Option<Address>,
-    /// `revealed`: the answer; its result is in `tx`.
+    /// The answer, without the result, which is in `tx`. Only for `revealed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerView>,
-    /// `decided`, `settled`: how many members agreed.
+    /// The number of members that agreed. Only for `decided` and `settled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreeing: Option<u8>,
-    /// `unassigned`: what went back to the requester.
+    /// The amount that was returned to the requester. Only for `unassigned`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub returned: Option<Amount>,
-    /// `appealed`: who appealed.
+    /// The address of the appellant. Only for `appealed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub appellant: Option<Address>,
-    /// `appealed`: how many members the second round should have.
+    /// The number of members that the second round should have. Only for `appealed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u8>,
-    /// `appealed`: what the appellant paid for their work.
+    /// What the appellant paid for the work of the second round. Only for `appealed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub payment: Option<Amount>,
-    /// `appealed`: what it laid down.
+    /// The appellant's deposit. Only for `appealed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub deposit: Option<Amount>,
-    /// `settled`: what became of the money.
+    /// How the money of the call was divided. Only for `settled`.
     #[serde(flatten)]
     pub bill: Option<BillView>,
 }
 
 impl CallEvent {
-    /// An event without what only some have.
+    /// An event without the members that only some events have.
     pub(crate) fn new(event: CallEventKind, status: CallStatus, call: &Call) -> Self {
         Self {
             event,
@@ -147,32 +148,32 @@ impl CallEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AgentEventKind {
-    /// It was published, or a version of it.
+    /// The owner published the agent or a new version of it.
     Registered,
-    /// It takes no more calls.
+    /// The owner retired the agent.
     Retired,
 }
 
-/// Something that happened to an agent.
+/// An event of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEvent {
     /// What happened.
     pub event: AgentEventKind,
-    /// The block's index.
+    /// The index of the block.
     pub block_index: u64,
-    /// Block time.
+    /// The time of the block, in milliseconds since 1970.
     pub timestamp: u64,
-    /// The agent.
+    /// The id of the agent.
     #[schemars(with = "HashText")]
     pub agent_id: Hash,
-    /// Whose it is.
+    /// The address of the agent's owner.
     #[schemars(with = "AddressText")]
     pub owner: Address,
-    /// `registered`: the version.
+    /// The registered version. Only for `registered`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The transaction that did this.
+    /// The hash of the transaction that caused the event.
     #[schemars(with = "HashText")]
     pub hash: Hash,
 }

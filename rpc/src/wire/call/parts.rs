@@ -1,4 +1,4 @@
-//! The parts of a call: prices, terms, rounds, members, answers, bill.
+//! The parts of a call: prices, terms, rounds, members, answers, and the division of its money.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,20 +9,20 @@ use types::{Address, Amount, Hash, Prices, Usage};
 
 use crate::wire::{AddressText, AmountText, HashText};
 
-/// What a call pays to a member.
+/// The prices that a call pays to a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallPricesView {
-    /// For the call, whatever it takes.
+    /// The fixed price of a call, independent of the work.
     #[schemars(with = "AmountText")]
     pub per_call: Amount,
-    /// For a million tokens that are read.
+    /// The price of a million input tokens.
     #[schemars(with = "AmountText")]
     pub prompt_per_m: Amount,
-    /// For a million tokens that are written.
+    /// The price of a million output tokens.
     #[schemars(with = "AmountText")]
     pub completion_per_m: Amount,
-    /// For a billion units of fuel.
+    /// The price of a billion units of fuel.
     #[schemars(with = "AmountText")]
     pub fuel_per_g: Amount,
 }
@@ -34,17 +34,17 @@ impl From<Prices> for CallPricesView {
     }
 }
 
-/// What the work on a call may take, nested agents included.
+/// Limits on the work that one member does for a call, including nested agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsView {
-    /// The most tokens that are read.
+    /// The maximum number of input tokens.
     pub input_tokens: u64,
-    /// The most tokens that are written.
+    /// The maximum number of output tokens.
     pub output_tokens: u64,
-    /// The most units of fuel.
+    /// The maximum number of units of fuel.
     pub fuel: u64,
-    /// The most bytes of the result.
+    /// The maximum size of the result in bytes.
     pub result_bytes: u64,
 }
 
@@ -56,29 +56,29 @@ impl From<CallLimits> for LimitsView {
     }
 }
 
-/// The numbers that hold for a call.
+/// The amounts and times that apply to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TermsView {
-    /// What the agent's owner gets for a success.
+    /// The royalty that the agent's owner gets for a success.
     #[schemars(with = "AmountText")]
     pub royalty: Amount,
-    /// The least bond of a member.
+    /// The minimum bond of a member.
     #[schemars(with = "AmountText")]
     pub min_bond: Amount,
-    /// The penalty for dissent, D.
+    /// The penalty for dissent.
     #[schemars(with = "AmountText")]
     pub dissent_penalty: Amount,
-    /// The penalty for no commitment.
+    /// The penalty for not committing.
     #[schemars(with = "AmountText")]
     pub absence_penalty: Amount,
-    /// The penalty for a commitment without a reveal.
+    /// The penalty for committing without revealing.
     #[schemars(with = "AmountText")]
     pub unrevealed_penalty: Amount,
-    /// The penalty for an answer outside the group that decided.
+    /// The penalty for an answer outside the deciding group.
     #[schemars(with = "AmountText")]
     pub outside_penalty: Amount,
-    /// What each reveal burns.
+    /// The fee that each reveal burns.
     #[schemars(with = "AmountText")]
     pub reveal_fee: Amount,
     /// How long members have to reveal, in milliseconds.
@@ -115,19 +115,19 @@ impl From<CallTerms> for TermsView {
     }
 }
 
-/// A payment that depends on the answer.
+/// A payment that depends on the result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionalView {
-    /// When it is made: on `success`, or on `result:` and the hash of a result.
+    /// The condition: `success`, or `result:` followed by the hash of a result.
     pub when: String,
-    /// Who gets it.
+    /// The address of the recipient.
     #[schemars(with = "AddressText")]
     pub to: Address,
-    /// How much.
+    /// The amount to pay.
     #[schemars(with = "AmountText")]
     pub amount: Amount,
-    /// Whether it was made; absent before the call is settled.
+    /// Whether the payment was made. Absent before the call is settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paid: Option<bool>,
 }
@@ -145,30 +145,30 @@ impl ConditionalView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RoundView {
-    /// How many members it should have.
+    /// The number of seats, including empty ones.
     pub size: u8,
-    /// How many were drawn; the other seats are empty.
+    /// The number of members that were drawn. The other seats are empty.
     pub elected: u8,
-    /// How many have committed.
+    /// The number of members that have committed.
     pub committed: u8,
-    /// How many have revealed.
+    /// The number of members that have revealed.
     pub revealed: u8,
-    /// The block that drew them, whose randomness was used.
+    /// The index of the block that drew the members. Its randomness decided the draw.
     pub elected_in: u64,
-    /// That block's time.
+    /// The time of that block, in milliseconds since 1970.
     pub elected_at: u64,
-    /// SHA-256 over who could be drawn, with which weight.
+    /// The SHA-256 over the candidates and their weights.
     #[schemars(with = "HashText")]
     pub candidates_hash: Hash,
-    /// Block time of the decision.
+    /// The block time of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<u64>,
-    /// The group that decided.
+    /// The group that decided the round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupView>,
-    /// How many members belong to it.
+    /// The number of members in that group.
     pub agreeing: u8,
-    /// Its members in the order of the draw; absent in lists.
+    /// The members in the order of the draw. Absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<MemberView>>,
 }
@@ -207,9 +207,9 @@ impl From<&CallRound> for RoundView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupView {
-    /// `success` or `failure`.
+    /// The outcome that all of them gave: `success` or `failure`.
     pub outcome: &'static str,
-    /// Where the majority decides: the answer that all of them gave.
+    /// The answer that all of them gave. Present only with the consensus `majority`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerView>,
 }
@@ -224,25 +224,26 @@ impl From<Group> for GroupView {
     }
 }
 
-/// What a member answered.
+/// A member's answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerView {
-    /// `success`, `failure` of the agent, or `unable` to execute it.
+    /// The outcome: `success`, `failure` if the agent itself cannot answer, or `unable` if only
+    /// this member cannot execute it.
     pub outcome: &'static str,
-    /// SHA-256 of the result's bytes.
+    /// The SHA-256 of the result.
     #[schemars(with = "HashText")]
     pub result_hash: Hash,
-    /// The result as hex with `0x`; absent where it was not read.
+    /// The result in hex with `0x`. Absent if the node did not read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Tokens that were read.
+    /// The number of input tokens.
     pub input_tokens: u64,
-    /// Tokens that were written.
+    /// The number of output tokens.
     pub output_tokens: u64,
-    /// Units of fuel that were used.
+    /// The units of fuel used.
     pub fuel: u64,
-    /// SHA-256 of what has to be kept to do the work again.
+    /// The SHA-256 of `work` in the member's receipt, with which the work can be repeated.
     #[schemars(with = "HashText")]
     pub receipt_hash: Hash,
 }
@@ -263,14 +264,14 @@ impl From<&Answer> for AnswerView {
     }
 }
 
-/// The success of a member, in a call that a threshold decided.
+/// The successful answer of a member, in a call with the consensus `threshold`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberAnswer {
-    /// Whose.
+    /// The address of the member.
     #[schemars(with = "AddressText")]
     pub member: Address,
-    /// What it answered.
+    /// The member's answer.
     #[serde(flatten)]
     pub answer: AnswerView,
 }
@@ -279,31 +280,32 @@ pub struct MemberAnswer {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberView {
-    /// The miner.
+    /// The address of the miner.
     #[schemars(with = "AddressText")]
     pub address: Address,
-    /// Which it was in the order of the draw, from 0.
+    /// The member's place in the order of the draw, starting at 0.
     pub seat: u8,
-    /// Its bond when it was drawn.
+    /// The member's bond when it was drawn.
     #[schemars(with = "AmountText")]
     pub bond: Amount,
-    /// What is locked of its bond for the call; was, once the call is settled.
+    /// The part of the member's bond that is locked for the call, or was until the call was
+    /// settled.
     #[schemars(with = "AmountText")]
     pub lock: Amount,
-    /// What it committed to.
+    /// The member's commitment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commitment: Option<CommitmentView>,
-    /// What it revealed.
+    /// The answer that the member revealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reveal: Option<RevealView>,
-    /// Whether it gave the answer that stands; absent before a round is decided, and where no group
-    /// decided.
+    /// Whether the member gave the standing answer. Absent before the round is decided, and if no
+    /// group decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreed: Option<bool>,
-    /// What it got.
+    /// What the member was paid.
     #[schemars(with = "AmountText")]
     pub paid: Amount,
-    /// What it lost of its bond.
+    /// The penalty that the member lost from its bond.
     #[schemars(with = "AmountText")]
     pub penalty: Amount,
 }
@@ -312,12 +314,12 @@ pub struct MemberView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitmentView {
-    /// Hides the answer.
+    /// The commitment: a hash that hides the answer until the reveal.
     #[schemars(with = "HashText")]
     pub hash: Hash,
-    /// The block with the CALL_COMMIT.
+    /// The index of the block that contains the CALL_COMMIT.
     pub block_index: u64,
-    /// Its place in the block.
+    /// The position of the CALL_COMMIT in that block.
     pub position: u32,
 }
 
@@ -328,24 +330,25 @@ impl From<Commitment> for CommitmentView {
     }
 }
 
-/// What a member revealed.
+/// The answer that a member revealed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevealView {
-    /// The answer. Its result is left out where it is that of the call's `answer` or among its
-    /// `answers`.
+    /// The answer. Its `result` is left out if it equals that of the call's `answer`, or is among
+    /// the call's `answers`.
     #[serde(flatten)]
     pub answer: AnswerView,
-    /// With it the answer opens the member's commitment; left out where the CALL_REVEAL was not read.
+    /// The salt: the secret that the member used in its commitment. Absent if the node did not read
+    /// the CALL_REVEAL.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HashText>")]
     pub salt: Option<Hash>,
-    /// Why there is no success, for people; in no hash.
+    /// Why the outcome is not `success`, for people. Not part of the commitment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The block with the CALL_REVEAL.
+    /// The index of the block that contains the CALL_REVEAL.
     pub block_index: u64,
-    /// Its place in the block.
+    /// The position of the CALL_REVEAL in that block.
     pub position: u32,
 }
 
@@ -353,20 +356,20 @@ pub struct RevealView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppealView {
-    /// Who appealed.
+    /// The address of the appellant.
     #[schemars(with = "AddressText")]
     pub appellant: Address,
-    /// How many members the second round should have.
+    /// The number of members that the second round should have.
     pub size: u8,
-    /// What it paid for their work.
+    /// What the appellant paid for the work of the second round.
     #[schemars(with = "AmountText")]
     pub payment: Amount,
-    /// What it laid down.
+    /// The appellant's deposit.
     #[schemars(with = "AmountText")]
     pub deposit: Amount,
-    /// The block with the CALL_APPEAL.
+    /// The index of the block that contains the CALL_APPEAL.
     pub block_index: u64,
-    /// Its place in the block.
+    /// The position of the CALL_APPEAL in that block.
     pub position: u32,
 }
 
@@ -378,29 +381,29 @@ impl From<Appeal> for AppealView {
     }
 }
 
-/// What became of the money of a call.
+/// How the money of a call was divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BillView {
-    /// To the members of both rounds.
+    /// What the members of both rounds were paid.
     #[schemars(with = "AmountText")]
     pub wages: Amount,
-    /// To the agent's owner.
+    /// The royalty that the agent's owner was paid.
     #[schemars(with = "AmountText")]
     pub royalty_paid: Amount,
-    /// To those that conditional payments name.
+    /// What the recipients of conditional payments were paid.
     #[schemars(with = "AmountText")]
     pub conditional_paid: Amount,
-    /// Back to the requester.
+    /// What was returned to the requester.
     #[schemars(with = "AmountText")]
     pub refund: Amount,
-    /// To the appellant.
+    /// What was paid or returned to the appellant.
     #[schemars(with = "AmountText")]
     pub appellant_paid: Amount,
-    /// Burned, of penalties too.
+    /// What was burned, including burned penalties.
     #[schemars(with = "AmountText")]
     pub burned: Amount,
-    /// What members lost of their bonds.
+    /// What members lost from their bonds.
     #[schemars(with = "AmountText")]
     pub penalties: Amount,
 }

@@ -1,38 +1,64 @@
-//! What is asked of calls, and the randomness that their members are drawn with.
+//! Queries about calls, and the randomness that draws their members.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use types::call::CallStatus;
 use types::vrf::Proof;
 use types::{Address, Hash, PublicKey};
 
+use crate::error::RpcError;
+use crate::ports::CallFilter;
 use crate::wire::{AddressText, HashText, PublicKeyText, VrfProofText};
 
-/// Which calls to list; conditions that are given must all hold.
+/// A filter for calls. A call must meet all conditions that you give.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallQuery {
-    /// Of this agent.
+    /// The agent that was called.
     #[serde(default)]
     pub agent_id: Option<HashText>,
-    /// Who asked.
+    /// The account that requested the call.
     #[serde(default)]
     pub requester: Option<AddressText>,
-    /// Who was drawn, for either round.
+    /// A miner that was drawn as a member in either round.
     #[serde(default)]
     pub member: Option<AddressText>,
-    /// The status now.
+    /// The current status of the call.
     #[serde(default)]
     pub status: Option<String>,
 }
 
-/// What is waited for.
+impl CallQuery {
+    /// What is asked for, checked.
+    ///
+    /// # Errors
+    /// That there is no such status.
+    pub(crate) fn filter(&self) -> Result<CallFilter, RpcError> {
+        let Self { agent_id, requester, member, status } = self;
+        Ok(CallFilter {
+            agent_id: agent_id.map(|id| id.0),
+            requester: requester.map(|address| address.0),
+            member: member.map(|address| address.0),
+            status: status.as_deref().map(parse_status).transpose()?,
+        })
+    }
+}
+
+fn parse_status(word: &str) -> Result<CallStatus, RpcError> {
+    CallStatus::parse(word).ok_or_else(|| {
+        let words = CallStatus::ALL.map(CallStatus::as_str).join(", ");
+        RpcError::invalid("status", word, format!("one of {words}"))
+    })
+}
+
+/// What to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum WaitUntil {
-    /// The answer is fixed, if nobody appeals, or there will be none.
+    /// The call is decided, or ended without an answer. An appeal can still change a decision.
     #[default]
     Decided,
-    /// All of its money has moved.
+    /// The call is settled: all of its money has been paid out, returned or burned.
     Settled,
 }
 
@@ -40,59 +66,59 @@ pub enum WaitUntil {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallWaitOptions {
-    /// `decided` if not given.
+    /// What to wait for. `decided` if absent.
     #[serde(default)]
     pub until: Option<WaitUntil>,
-    /// Milliseconds, at most 60,000; 30,000 if not given.
+    /// How long to wait, in milliseconds: at most 60,000. 30,000 if absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
-/// A member's answer, to be hidden.
+/// A member's answer, for which to compute the commitment.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommitmentQuery {
-    /// The call.
+    /// The id of the call.
     pub call_id: HashText,
-    /// The round that the member was drawn for, 0 or 1.
+    /// The round for which the member was drawn: 0, or 1 after an appeal.
     pub round: u64,
-    /// The member.
+    /// The address of the member.
     pub member: AddressText,
-    /// What makes the commitment unguessable.
+    /// The salt: a secret, random value.
     pub salt: HashText,
-    /// `success`, `failure` or `unable`.
+    /// The outcome: `success`, `failure` or `unable`.
     pub outcome: String,
-    /// SHA-256 of the result's bytes; of no bytes where there are none.
+    /// The SHA-256 of the result's bytes; of no bytes if there is no result.
     pub result_hash: HashText,
-    /// Tokens that were read.
+    /// The number of input tokens.
     pub input_tokens: u64,
-    /// Tokens that were written.
+    /// The number of output tokens.
     pub output_tokens: u64,
-    /// Units of fuel that were used.
+    /// The units of fuel used.
     pub fuel: u64,
-    /// SHA-256 of what has to be kept to do the work again.
+    /// The SHA-256 of `work` in the member's receipt, with which the work can be repeated.
     pub receipt_hash: HashText,
 }
 
-/// The randomness of a block, with what is needed to check it.
+/// The randomness of a block, with the data to verify it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RandomnessView {
-    /// The block's index.
+    /// The height of the block.
     pub height: u64,
-    /// The block.
+    /// The hash of the block.
     #[schemars(with = "HashText")]
     pub block_hash: Hash,
-    /// The randomness: SHA-256 of what the function gives.
+    /// The randomness: the SHA-256 of the output of the verifiable random function.
     #[schemars(with = "HashText")]
     pub value: Hash,
     /// The proof of the verifiable random function.
     #[schemars(with = "VrfProofText")]
     pub proof: Proof,
-    /// The block's proposer.
+    /// The address of the block's proposer.
     #[schemars(with = "AddressText")]
     pub proposer: Address,
-    /// The proposer's key, which made the proof.
+    /// The proposer's public key, which made the proof.
     #[schemars(with = "PublicKeyText")]
     pub public_key: PublicKey,
     /// The text that was proved.

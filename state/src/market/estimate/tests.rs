@@ -90,6 +90,22 @@ fn the_cheapest_miners_that_are_enough_with_two_to_spare_set_the_prices() {
 }
 
 #[test]
+fn an_expensive_offer_does_not_set_the_price_while_enough_work_for_less() {
+    let mut draft = draft();
+    offers(&mut draft, 1, model(1), prices(100, 0));
+    offers(&mut draft, 2, model(1), prices(900_000_000, 0));
+    let price = |draft: &Draft, committee_size| {
+        found(draft, &[model(1)], &wish(committee_size)).prices.per_call.get()
+    };
+    assert_eq!(price(&draft, 1), 100);
+    offers(&mut draft, 3, model(1), prices(400, 0));
+    assert_eq!(price(&draft, 1), 400, "four times the lowest is paid for miners to spare");
+    offers(&mut draft, 3, model(1), prices(401, 0));
+    assert_eq!(price(&draft, 1), 100);
+    assert_eq!(price(&draft, 3), 900_000_000, "three are needed");
+}
+
+#[test]
 fn each_price_covers_the_offers_for_every_executor() {
     let mut draft = draft();
     for number in 1..=4 {

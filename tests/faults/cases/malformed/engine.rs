@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use tests::net::{Member, Network};
-use tests::node::wait_for;
+use testkit::net::{Member, Network};
+use testkit::node::wait_for;
 
 use super::{OVERSIZED, ask, bare, rubbish};
 use crate::Extent;
-use tests::harness::engine_wire::{Answer, broadcast, counted, framed, question, status};
-use tests::harness::load::Load;
-use tests::harness::report::say;
-use tests::harness::rogue::{BROADCAST, PROOF, Plan, Rogue};
-use tests::harness::town::Town;
+use testkit::harness::engine_wire::{Answer, broadcast, counted, framed, question, status};
+use testkit::harness::load::Load;
+use testkit::harness::rogue::{BROADCAST, PROOF, Plan, Rogue};
+use testkit::harness::town::Town;
+use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];
 /// The validator whose key for the network the rogue has.

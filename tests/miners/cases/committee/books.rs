@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::desk::Desk;
-use tests::miners::{MinerHome, micro};
-use tests::node::wait_for;
+use testkit::miners::{MinerHome, micro};
+use testkit::node::wait_for;
+use testkit::senders::Senders;
+use testkit::suite::say;
 use types::Address;
 
+use super::calls::{Calls, Settled, is_answer, is_decided, member_of};
 use super::commitments::{Commitments, PoolWatch};
 use super::copier::Copied;
-use super::course::{Course, Settled, is_answer, is_decided, member_of};
 use super::question::{Asked, Expected, QUESTIONS};
 use super::stage::{
     ABSENT, ACCOUNTS, COPIER, FUNDS, HONEST, KILLED, Stage, WRONG, address, model_executor,
 };
-use crate::say;
 
 /// More calls than there are.
 const LIMIT: &str = "1000000";
@@ -24,7 +24,7 @@ const LIMIT: &str = "1000000";
 /// Checks everything; answers what was there.
 pub(super) fn check(
     stage: &Stage,
-    course: &mut Course<'_>,
+    course: &mut Calls<'_>,
     copied: &Copied,
     pool: &PoolWatch,
 ) -> anyhow::Result<String> {
@@ -45,7 +45,7 @@ pub(super) fn check(
     }
     lost(&course.settled, copied)?;
     say("the copier and the absent miner earned nothing and lost bond");
-    money(&mut course.desk, &course.settled)?;
+    money(&mut course.senders, &course.settled)?;
     say("no money is in escrow, none is lost, and everybody has what is theirs");
     let undecided = course.undecided;
     Ok(format!(
@@ -56,7 +56,7 @@ pub(super) fn check(
 }
 
 /// Every decided call has the right answer, and every other one had too few sound members.
-fn answers(stage: &Stage, course: &mut Course<'_>) -> anyhow::Result<()> {
+fn answers(stage: &Stage, course: &mut Calls<'_>) -> anyhow::Result<()> {
     let honest = HONEST.map(address).collect::<anyhow::Result<BTreeSet<_>>>()?;
     let mut right: BTreeMap<usize, Value> = BTreeMap::new();
     let mut verified = 0;
@@ -81,7 +81,7 @@ fn answers(stage: &Stage, course: &mut Course<'_>) -> anyhow::Result<()> {
         let outcome = if question.expected == Expected::Failure { "failed" } else { "success" };
         ensure!(record["status"] == outcome, "{outcome} was expected: {record}");
         if let Expected::Says(label) = question.expected {
-            let said = question.decode(stage, &mut course.desk, &answer["result"])?;
+            let said = question.decode(stage, &mut course.senders, &answer["result"])?;
             ensure!(said == label, "{said} and not {label}: {record}");
         }
         verify(stage, record)?;
@@ -260,8 +260,8 @@ fn lost(settled: &[Settled], copied: &Copied) -> anyhow::Result<()> {
 }
 
 /// The supply adds up, and so does what every account has.
-fn money(desk: &mut Desk, settled: &[Settled]) -> anyhow::Result<()> {
-    let supply = desk.call("ombra_getSupply", &json!([]))?;
+fn money(senders: &mut Senders, settled: &[Settled]) -> anyhow::Result<()> {
+    let supply = senders.call("ombra_getSupply", &json!([]))?;
     let part = |name: &str| micro(&supply, name);
     ensure!(part("escrowed")? == 0, "money is left in escrow: {supply}");
     ensure!(supply["unbonding"].is_null(), "somebody took a bond out: {supply}");
@@ -270,8 +270,8 @@ fn money(desk: &mut Desk, settled: &[Settled]) -> anyhow::Result<()> {
     let (mut balances, mut bonds) = (0, 0);
     for account in 0..ACCOUNTS {
         let who = address(account)?;
-        let balance = micro(&desk.call("ombra_getAccount", &json!([who]))?, "balance")?;
-        let bond = desk.call("ombra_getBond", &json!([who]))?;
+        let balance = micro(&senders.call("ombra_getAccount", &json!([who]))?, "balance")?;
+        let bond = senders.call("ombra_getBond", &json!([who]))?;
         ensure!(bond["locked"] == "0", "something is locked: {bond}");
         let bonded = micro(&bond, "bonded")?;
         (balances, bonds) = (balances + balance, bonds + bonded);
@@ -282,7 +282,7 @@ fn money(desk: &mut Desk, settled: &[Settled]) -> anyhow::Result<()> {
                     sums.add(member)?;
                 }
             }
-            let places = places(desk, &who)?;
+            let places = places(senders, &who)?;
             let expected = (FUNDS + sums.earned).checked_sub(sums.lost + places);
             ensure!(
                 expected == Some(balance + bonded),
@@ -291,8 +291,8 @@ fn money(desk: &mut Desk, settled: &[Settled]) -> anyhow::Result<()> {
             );
         }
     }
-    let block = desk.call("ombra_getBlock", &json!([1, false]))?;
-    let proposer = desk.call("ombra_getAccount", &json!([block["proposer"]]))?;
+    let block = senders.call("ombra_getBlock", &json!([1, false]))?;
+    let proposer = senders.call("ombra_getAccount", &json!([block["proposer"]]))?;
     balances += micro(&proposer, "balance")?;
     let sums = (balances, bonds);
     ensure!(sums == (part("circulating")?, part("bonded")?), "{sums:?} is there: {supply}");
@@ -300,7 +300,7 @@ fn money(desk: &mut Desk, settled: &[Settled]) -> anyhow::Result<()> {
 }
 
 /// What somebody's transactions burned for their places in blocks.
-fn places(desk: &mut Desk, who: &Address) -> anyhow::Result<u64> {
+fn places(senders: &mut Senders, who: &Address) -> anyhow::Result<u64> {
     let (mut sum, mut cursor) = (0, Value::Null);
     loop {
         let page = if cursor.is_null() {
@@ -308,10 +308,10 @@ fn places(desk: &mut Desk, who: &Address) -> anyhow::Result<u64> {
         } else {
             json!({ "limit": 500, "cursor": cursor })
         };
-        let listed = desk.call("ombra_getAccountTransactions", &json!([who, page]))?;
+        let listed = senders.call("ombra_getAccountTransactions", &json!([who, page]))?;
         for tx in listed["items"].as_array().into_iter().flatten() {
             if tx["direction"] != "in" {
-                let tx = desk.call("ombra_getTransaction", &json!([tx["hash"]]))?;
+                let tx = senders.call("ombra_getTransaction", &json!([tx["hash"]]))?;
                 sum += micro(&tx, "inclusionFee")?;
             }
         }

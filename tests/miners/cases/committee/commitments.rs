@@ -8,7 +8,7 @@ use std::sync::mpsc;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::websocket::WebSocket;
+use testkit::websocket::WebSocket;
 use types::Address;
 
 /// Somebody who reads along what the node takes from a member.

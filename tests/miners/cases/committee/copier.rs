@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::desk::Desk;
+use testkit::actor::Actor;
+use testkit::senders::Senders;
 use types::tx::{CallCommit, CallReveal, HexBytes};
 use types::{Body, Hash};
 
 use super::LOOK;
-use super::course::{is_answer, member_of, members};
+use super::calls::{is_answer, member_of, members};
 use super::stage::{COPIER, Stage, key};
 
 /// Refusals of what comes a moment before or after its time.
@@ -29,7 +29,7 @@ pub(super) struct Copied {
 
 /// How far it is with a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Course {
+enum Phase {
     /// Whose commitment it has.
     Committed(types::Address),
     /// Its reveal was refused, or the call is over.
@@ -39,33 +39,34 @@ enum Course {
 /// Copies until it is told to stop.
 pub(super) fn copy(stage: &Stage, stop: &AtomicBool) -> anyhow::Result<Copied> {
     let mut actor = key(COPIER)?;
-    let mut desk = Desk::open(stage.rpc())?;
-    let account = desk.call("ombra_getAccount", &json!([actor.address()]))?;
+    let mut senders = Senders::open(stage.rpc())?;
+    let account = senders.call("ombra_getAccount", &json!([actor.address()]))?;
     actor.nonce = account["nonce"].as_u64().context("a nonce")?;
-    let mut courses: BTreeMap<String, Course> = BTreeMap::new();
+    let mut phases: BTreeMap<String, Phase> = BTreeMap::new();
     let mut copied = Copied::default();
     while !stop.load(Ordering::SeqCst) {
         for status in ["committing", "revealing"] {
             let filter = json!({ "member": actor.address(), "status": status, "limit": 100 });
-            let listed = desk.call("ombra_listCalls", &filter)?;
+            let listed = senders.call("ombra_listCalls", &filter)?;
             for call in listed["items"].as_array().into_iter().flatten() {
                 let id = call["callId"].as_str().context("an id")?.to_owned();
-                let record = desk.call("ombra_getCall", &json!([id]))?;
-                match courses.get(&id) {
+                let record = senders.call("ombra_getCall", &json!([id]))?;
+                match phases.get(&id) {
                     None if status == "committing" => {
-                        if let Some(from) = commit(stage, &mut desk, &mut actor, &record)? {
-                            courses.insert(id, Course::Committed(from));
+                        if let Some(from) = commit(stage, &mut senders, &mut actor, &record)? {
+                            phases.insert(id, Phase::Committed(from));
                             copied.commitments += 1;
                         }
                     }
-                    Some(Course::Committed(from)) => {
+                    Some(Phase::Committed(from)) => {
                         let other = member_of(&record, from).context("the other member")?;
-                        if is_answer(other) && refused(stage, &mut desk, &actor, &record, other)? {
-                            courses.insert(id, Course::Over);
+                        if is_answer(other) && refused(stage, &mut senders, &actor, &record, other)?
+                        {
+                            phases.insert(id, Phase::Over);
                             copied.refused += 1;
                         }
                     }
-                    Some(Course::Over) | None => {}
+                    Some(Phase::Over) | None => {}
                 }
             }
         }
@@ -78,7 +79,7 @@ pub(super) fn copy(stage: &Stage, stop: &AtomicBool) -> anyhow::Result<Copied> {
 /// Commits to what another member has committed to; answers to whose.
 fn commit(
     stage: &Stage,
-    desk: &mut Desk,
+    senders: &mut Senders,
     actor: &mut Actor,
     record: &Value,
 ) -> anyhow::Result<Option<types::Address>> {
@@ -92,13 +93,13 @@ fn commit(
         commitment: hash(&other["commitment"]["hash"])?,
     });
     let text = actor.draft_on(&stage.chain_id, &body);
-    let answer = desk.send(std::slice::from_ref(&text))?.pop().context("no answer")?;
+    let answer = senders.send(std::slice::from_ref(&text))?.pop().context("no answer")?;
     let Some(sent) = answer.get("hash") else {
         let code = answer.pointer("/error/data/code").and_then(Value::as_str);
         ensure!(code.is_some_and(|code| OUT_OF_TIME.contains(&code)), "not taken: {answer}");
         return Ok(None);
     };
-    desk.wait(sent)?;
+    senders.wait(sent)?;
     actor.nonce += 1;
     let from = other["address"].as_str().context("an address")?;
     Ok(Some(types::Address::parse(from)?))
@@ -108,7 +109,7 @@ fn commit(
 /// for either of them.
 fn refused(
     stage: &Stage,
-    desk: &mut Desk,
+    senders: &mut Senders,
     actor: &Actor,
     record: &Value,
     other: &Value,
@@ -130,7 +131,7 @@ fn refused(
         reason: None,
     });
     let text = actor.draft_on(&stage.chain_id, &body);
-    let answer = desk.send(&[text])?.pop().context("no answer")?;
+    let answer = senders.send(&[text])?.pop().context("no answer")?;
     let code = answer.pointer("/error/data/code").and_then(Value::as_str);
     if code.is_some_and(|code| OUT_OF_TIME.contains(&code)) {
         return Ok(false);

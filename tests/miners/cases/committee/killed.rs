@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use serde_json::Value;
-use tests::miners::{Miner, MinerHome};
+use testkit::miners::{Miner, MinerHome};
 
 use super::LOOK;
 

@@ -8,9 +8,9 @@
 //! compared to the micro.
 
 mod books;
+mod calls;
 mod commitments;
 mod copier;
-mod course;
 mod flip;
 mod killed;
 mod question;
@@ -22,13 +22,14 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use tests::miners::Miner;
+use testkit::miners::Miner;
 
+use self::calls::Calls;
 use self::commitments::PoolWatch;
-use self::course::Course;
 use self::killed::Deaths;
 use self::stage::{KILLED, Stage, WRONG};
-use crate::{Extent, Outcome, say};
+use crate::Extent;
+use testkit::suite::{Outcome, say};
 
 /// Between two looks of somebody who follows the chain or a miner.
 const LOOK: Duration = Duration::from_millis(20);
@@ -65,7 +66,7 @@ fn play(stage: &Stage, extent: Extent) -> anyhow::Result<String> {
         let copier = scope.spawn(|| copier::copy(stage, &stop));
         let killer = scope
             .spawn(|| killed::kill_again_and_again(stage.home(KILLED)?, victim, &stop, &deaths));
-        let course = Course::new(stage)
+        let course = Calls::new(stage)
             .and_then(|mut course| course.run(extent.calls, &deaths).map(|()| course));
         stop.store(true, Ordering::SeqCst);
         let (copied, victim) = (joined(copier), joined(killer));

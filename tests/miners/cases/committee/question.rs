@@ -3,10 +3,11 @@
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tests::actor::Actor;
-use tests::desk::Desk;
+use testkit::actor::Actor;
+use testkit::market::bodies;
+use testkit::senders::Senders;
 use types::tx::{AgentCall, CallPrices, HexBytes, WorkLimits};
-use types::{Amount, Hash, ids};
+use types::{Amount, Hash};
 
 use super::stage::Stage;
 
@@ -24,7 +25,6 @@ const MODEL_TIMEOUT_MS: u64 = 25_000;
 const PROGRAM_TIMEOUT_MS: u64 = 10_000;
 /// More than any of these calls costs; what is left comes back.
 const MAX_FEE: u64 = 1_000_000;
-const VERSION: &str = "1.0.0";
 
 /// Which agent is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,10 +95,10 @@ impl Asked {
 
 impl Question {
     /// The payload, as a node encodes it; of a failure the last word is missing.
-    pub(super) fn payload(&self, stage: &Stage, desk: &mut Desk) -> anyhow::Result<Vec<u8>> {
+    pub(super) fn payload(&self, stage: &Stage, senders: &mut Senders) -> anyhow::Result<Vec<u8>> {
         let (agent, method) = (self.asked.agent(stage), self.asked.method());
         let call = json!({ "agentId": agent, "method": method, "args": [self.text] });
-        let encoded = desk.call("ombra_encodeCall", &json!([call]))?;
+        let encoded = senders.call("ombra_encodeCall", &json!([call]))?;
         let payload = encoded["payload"].as_str().and_then(HexBytes::parse);
         let HexBytes(mut payload) = payload.context("a payload")?;
         if self.expected == Expected::Failure {
@@ -119,13 +119,8 @@ impl Question {
             Asked::Model => (500, 50, 0, MODEL_TIMEOUT_MS),
             Asked::Program => (0, 0, 10_000_000, PROGRAM_TIMEOUT_MS),
         };
-        let from = requester.address();
         AgentCall {
-            call_id: ids::compute_call_id(&stage.chain_id, &from, requester.nonce),
-            agent_id: self.asked.agent(stage),
-            agent_version: VERSION.to_owned(),
             payload: HexBytes(payload),
-            consensus: "majority".to_owned(),
             committee_size,
             prices: CallPrices {
                 per_call: Amount::new(PER_CALL),
@@ -136,10 +131,7 @@ impl Question {
             limits: WorkLimits { input_tokens, output_tokens, fuel, result_bytes: 1_024 },
             max_fee: Amount::new(MAX_FEE),
             timeout_ms,
-            threshold: None,
-            appealable: None,
-            on_result: None,
-            conversation_id: None,
+            ..bodies::call(&stage.chain_id, requester, self.asked.agent(stage))
         }
     }
 
@@ -147,12 +139,12 @@ impl Question {
     pub(super) fn decode(
         &self,
         stage: &Stage,
-        desk: &mut Desk,
+        senders: &mut Senders,
         result: &Value,
     ) -> anyhow::Result<Value> {
         let (agent, method) = (self.asked.agent(stage), self.asked.method());
         let answer = json!({ "agentId": agent, "method": method, "result": result });
-        let mut decoded = desk.call("ombra_decodeResult", &json!([answer]))?;
+        let mut decoded = senders.call("ombra_decodeResult", &json!([answer]))?;
         Ok(decoded["values"][0]["value"].take())
     }
 }

@@ -8,13 +8,13 @@ use std::thread::ScopedJoinHandle;
 use anyhow::{Context as _, anyhow};
 use infer::SMOLLM2_135M_MANIFEST;
 use serde_json::{Value, json};
-use tests::actor::{Actor, blob_chunk, blob_finalize, blob_init};
-use tests::desk::Desk;
-use tests::miners::{Miner, MinerHome};
-use tests::node::{DevOptions, Node, program, wait_for};
-use tests::process;
-use tests::script::{Model, Question, Reply};
-use tests::workload::keys;
+use testkit::actor::{Actor, blob_chunk, blob_finalize, blob_init};
+use testkit::miners::{Miner, MinerHome};
+use testkit::node::{DevOptions, Node, program, wait_for};
+use testkit::process;
+use testkit::script::{Model, Question, Reply};
+use testkit::senders::Senders;
+use testkit::workload::keys;
 use types::tx::{AgentRegister, MinerBond, MinerOffer};
 use types::{Address, Amount, Body, Hash, ids};
 
@@ -104,8 +104,8 @@ impl Stage {
     }
 
     fn publish(&mut self, mut owner: Actor) -> anyhow::Result<()> {
-        let mut desk = Desk::open(self.rpc())?;
-        desk.include(&[
+        let mut senders = Senders::open(self.rpc())?;
+        senders.include(&[
             owner.sign(&Body::BlobInit(blob_init(BLOB, PROGRAM))),
             owner.sign(&blob_chunk(BLOB, 0, PROGRAM)),
             owner.sign(&blob_finalize(BLOB)),
@@ -121,7 +121,7 @@ impl Stage {
         };
         self.program_agent = register(PROGRAM_AGENT)?;
         self.model_agent = register(&model_agent().to_string())?;
-        desk.include(&texts)
+        senders.include(&texts)
     }
 
     /// Starts the processes, has the copier and the absent offer, and waits until the offers of all
@@ -136,7 +136,7 @@ impl Stage {
             started.map(|it| it.map_err(|_panic| anyhow!("a start panicked"))?).collect()
         });
         let miners = miners?;
-        let mut desk = Desk::open(self.rpc())?;
+        let mut senders = Senders::open(self.rpc())?;
         for account in [COPIER, ABSENT] {
             let mut miner = key(account)?;
             let bond = Body::MinerBond(MinerBond { amount: Amount::new(BOND) });
@@ -144,11 +144,11 @@ impl Stage {
             for executor in self.executors() {
                 texts.push(miner.sign_on(&self.chain_id, &Body::MinerOffer(offer(executor))));
             }
-            desk.include(&texts)?;
+            senders.include(&texts)?;
         }
         for (executor, _) in self.executors() {
             wait_for(&format!("ten offers for {executor}"), || {
-                let listed = desk.call("ombra_listOffers", &json!({ "executor": executor }))?;
+                let listed = senders.call("ombra_listOffers", &json!({ "executor": executor }))?;
                 let count = listed["items"].as_array().map_or(0, Vec::len);
                 Ok((count == ABSENT).then_some(()))
             })?;

@@ -10,9 +10,9 @@ use state::{
     Base, BlockBuilder, Draft, Executed, Memory, MemoryChain, PendingState, PushError, Read,
     Retracted, TxError, fees, view,
 };
-use txpool::Fault;
+use txpool::PoolFault;
 use txpool::ports::{
-    AdmitError, Chain, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
+    AdmitError, CommittedChain, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
 };
 use types::tx::AgentRequest;
 use types::{
@@ -187,8 +187,8 @@ impl TestChain {
     }
 }
 
-impl Chain for TestChain {
-    fn is_included(&self, hash: Hash) -> Result<bool, Fault> {
+impl CommittedChain for TestChain {
+    fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
         self.is_asked.store(true, Ordering::SeqCst);
         Ok(self.included.lock().contains(&hash))
     }
@@ -212,9 +212,9 @@ impl TestDraft {
         Self { chain, draft, begun_at, admitted: Vec::new() }
     }
 
-    fn fail_if_broken(&self) -> Result<(), Fault> {
+    fn fail_if_broken(&self) -> Result<(), PoolFault> {
         if self.chain.is_broken.load(Ordering::SeqCst) {
-            return Err(Fault::new("the store has failed"));
+            return Err(PoolFault::new("the store has failed"));
         }
         Ok(())
     }
@@ -264,14 +264,14 @@ fn base_fee_of(draft: &PendingState) -> Option<u64> {
 fn admit_error(error: TxError) -> AdmitError {
     match error {
         TxError::Rejected(reason) => AdmitError::Rejected(*reason),
-        TxError::Storage(fault) => AdmitError::Fault(Fault::new(fault)),
+        TxError::Storage(fault) => AdmitError::Fault(PoolFault::new(fault)),
     }
 }
 
 impl PricedDraft for TestDraft {
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
         self.fail_if_broken()?;
-        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
+        Ok(match self.draft.retract(tx).map_err(PoolFault::new)? {
             Retracted::Yes => {
                 self.admitted.retain(|other| other != tx);
                 TakenBack::Yes
@@ -300,9 +300,9 @@ impl PricedDraft for TestDraft {
 }
 
 impl PhasedDraft for TestDraft {
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
         self.fail_if_broken()?;
-        self.draft.is_early(tx).map_err(Fault::new)
+        self.draft.is_early(tx).map_err(PoolFault::new)
     }
 
     fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
@@ -311,9 +311,9 @@ impl PhasedDraft for TestDraft {
 }
 
 impl PendingLedger for TestDraft {
-    fn account(&self, address: Address) -> Result<Account, Fault> {
+    fn account(&self, address: Address) -> Result<Account, PoolFault> {
         self.fail_if_broken()?;
-        self.draft.account(address).map_err(Fault::new)
+        self.draft.account(address).map_err(PoolFault::new)
     }
 
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
@@ -337,11 +337,11 @@ impl PendingLedger for TestDraft {
         &mut self,
         credits: &BTreeMap<Address, Amount>,
         bonds: &BTreeMap<Address, BondChange>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PoolFault> {
         self.fail_if_broken()?;
         let last = self.chain.blocks.lock().last.clone();
         let base = self.chain.base();
-        let is_right = self.draft.advance(base, &last, credits, bonds).map_err(Fault::new)?;
+        let is_right = self.draft.advance(base, &last, credits, bonds).map_err(PoolFault::new)?;
         let included = self.chain.included.lock();
         self.admitted.retain(|tx| !included.contains(&tx.hash()));
         if is_right {
@@ -355,9 +355,9 @@ impl PendingLedger for TestDraft {
         Ok(is_right)
     }
 
-    fn reset(&mut self) -> Result<(), Fault> {
+    fn reset(&mut self) -> Result<(), PoolFault> {
         self.fail_if_broken()?;
-        drop(self.draft.reset(self.chain.base()).map_err(Fault::new)?);
+        drop(self.draft.reset(self.chain.base()).map_err(PoolFault::new)?);
         self.begun_at = base_fee_of(&self.draft);
         self.admitted.clear();
         Ok(())

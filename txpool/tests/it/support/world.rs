@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use state::BlockBuilder;
 use txpool::ports::{AdmitError, EventSink};
 use txpool::{
-    Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
+    Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Touched, TxStanding,
 };
 use types::{Account, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection};
 
@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Submits all; each must be accepted so.
-    pub(crate) fn accept(&self, standing: Standing, txs: &[&CheckedTx]) {
+    pub(crate) fn accept(&self, standing: TxStanding, txs: &[&CheckedTx]) {
         for tx in txs {
             let expected = Accepted { hash: tx.hash(), standing, is_new: true };
             assert_eq!(Ok(expected), self.submit(tx), "nonce {}", tx.nonce());
@@ -138,11 +138,11 @@ impl World {
     }
 
     pub(crate) fn pending(&self, txs: &[&CheckedTx]) {
-        self.accept(Standing::Pending, txs);
+        self.accept(TxStanding::Pending, txs);
     }
 
     pub(crate) fn queued(&self, txs: &[&CheckedTx]) {
-        self.accept(Standing::Queued, txs);
+        self.accept(TxStanding::Queued, txs);
     }
 
     pub(crate) fn refusal(&self, tx: &CheckedTx) -> Code {
@@ -232,7 +232,7 @@ impl World {
     pub(crate) fn events(&self) -> Vec<(&'static str, Hash)> {
         let events = std::mem::take(&mut *self.recorder.events.lock());
         let word = |event: &PoolEvent| match event {
-            PoolEvent::Accepted { tx, standing: Standing::Queued } => ("queued", tx.hash()),
+            PoolEvent::Accepted { tx, standing: TxStanding::Queued } => ("queued", tx.hash()),
             PoolEvent::Accepted { tx, .. } => ("pending", tx.hash()),
             PoolEvent::Promoted(tx) => ("promoted", tx.hash()),
             PoolEvent::Demoted(tx) => ("demoted", tx.hash()),

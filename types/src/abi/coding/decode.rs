@@ -1,18 +1,18 @@
-//! From bytes to JSON. Only the form that writing gives is taken: what a place leads to follows what the
-//! place before leads to, and filling is zeros.
+//! From bytes to JSON. Accepts only the canonical encoding: the parts that offsets point to follow
+//! each other without gaps, in order, and padding is zeros.
 
 use super::super::{Dimension, Parameter};
 use super::encode::length;
+use super::error::{VALUES_BYTES_MAX, ValueError};
 use super::integer::{self, Word};
 use super::shape::{Form, Items, Shape, WORD};
-use super::{VALUES_BYTES_MAX, ValueError};
 use crate::Address;
-use crate::json::{Place, write_string};
+use crate::json::{JsonPlace, write_string};
 
 /// Values as a JSON array of objects with `name`, `type` and `value`.
 pub(super) fn decode(parameters: &[Parameter], bytes: &[u8]) -> Result<String, ValueError> {
     let mut decoder = Decoder { out: String::new() };
-    let outermost = Place::OUTERMOST;
+    let outermost = JsonPlace::OUTERMOST;
     let used = decoder.items(Items::Each(parameters), Style::Entries, bytes, &outermost)?;
     if used < bytes.len() {
         let found = format!("{} bytes", bytes.len());
@@ -25,7 +25,7 @@ struct Decoder {
     out: String,
 }
 
-/// How values that stand together are written.
+/// How a group of values is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `[{"name":…,"type":…,"value":…}]`
@@ -52,13 +52,14 @@ impl Style {
 }
 
 impl Decoder {
-    /// Reads a head and what its places lead to; answers how many bytes they are together.
+    /// Reads a head and the parts that its offsets point to; returns the number of bytes they take
+    /// together.
     fn items(
         &mut self,
         items: Items<'_>,
         style: Style,
         bytes: &[u8],
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<usize, ValueError> {
         let mut tail = items.head_words().saturating_mul(WORD);
         if tail > bytes.len() {
@@ -93,7 +94,7 @@ impl Decoder {
         Ok(tail)
     }
 
-    /// What stands before a value.
+    /// Writes what comes before a value.
     fn before(&mut self, items: Items<'_>, style: Style, index: usize) {
         if index > 0 {
             self.out.push(',');
@@ -116,12 +117,12 @@ impl Decoder {
         }
     }
 
-    /// Reads a value at the front of `bytes`; answers how many bytes it is.
+    /// Reads a value at the front of `bytes`; returns the number of bytes it takes.
     fn value(
         &mut self,
         shape: Shape<'_>,
         bytes: &[u8],
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<usize, ValueError> {
         let first = |expected: &str, is_right: fn(&Word, u16) -> bool, bits| {
             let given = word(bytes, place)?;
@@ -172,7 +173,7 @@ impl Decoder {
         Ok(WORD)
     }
 
-    fn text(&mut self, bytes: &[u8], place: &Place<'_>) -> Result<usize, ValueError> {
+    fn text(&mut self, bytes: &[u8], place: &JsonPlace<'_>) -> Result<usize, ValueError> {
         let (content, used) = content(bytes, place)?;
         let text = std::str::from_utf8(content)
             .map_err(|error| ValueError::new(place, "UTF-8", &error.to_string()))?;
@@ -185,7 +186,7 @@ impl Decoder {
         element: Shape<'_>,
         dimension: Dimension,
         bytes: &[u8],
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<usize, ValueError> {
         let (count, before) = match dimension {
             Dimension::Fixed(count) => (usize::from(count), 0),
@@ -209,12 +210,12 @@ fn from(bytes: &[u8], at: usize) -> &[u8] {
 }
 
 /// The word at the front.
-fn word(bytes: &[u8], place: &Place<'_>) -> Result<Word, ValueError> {
+fn word(bytes: &[u8], place: &JsonPlace<'_>) -> Result<Word, ValueError> {
     bytes.first_chunk().copied().ok_or_else(|| cut_off(place, WORD, bytes))
 }
 
 /// A number of what follows: no more than there are bytes.
-fn number(bytes: &[u8], place: &Place<'_>) -> Result<usize, ValueError> {
+fn number(bytes: &[u8], place: &JsonPlace<'_>) -> Result<usize, ValueError> {
     let given = word(bytes, place)?;
     let (high, low) = given.split_at(WORD.saturating_sub(8));
     let low = low.first_chunk().copied().map(u64::from_be_bytes);
@@ -226,7 +227,7 @@ fn number(bytes: &[u8], place: &Place<'_>) -> Result<usize, ValueError> {
 }
 
 /// A number of bytes, the bytes, and zeros that fill the last word: the bytes, and how many all of it is.
-fn content<'b>(bytes: &'b [u8], place: &Place<'_>) -> Result<(&'b [u8], usize), ValueError> {
+fn content<'b>(bytes: &'b [u8], place: &JsonPlace<'_>) -> Result<(&'b [u8], usize), ValueError> {
     let count = number(bytes, place)?;
     let padded = count.next_multiple_of(WORD);
     let used = WORD.saturating_add(padded);
@@ -239,11 +240,11 @@ fn content<'b>(bytes: &'b [u8], place: &Place<'_>) -> Result<(&'b [u8], usize), 
     Ok((content, used))
 }
 
-fn cut_off(place: &Place<'_>, wanted: usize, bytes: &[u8]) -> ValueError {
+fn cut_off(place: &JsonPlace<'_>, wanted: usize, bytes: &[u8]) -> ValueError {
     let found = format!("{} bytes", bytes.len());
     ValueError::new(place, format!("at least {wanted} bytes"), &found)
 }
 
-fn wrong(place: &Place<'_>, expected: &str, given: &Word) -> ValueError {
+fn wrong(place: &JsonPlace<'_>, expected: &str, given: &Word) -> ValueError {
     ValueError::new(place, expected, &const_hex::encode_prefixed(given))
 }

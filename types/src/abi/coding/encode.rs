@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Dimension, Parameter};
-use super::ValueError;
+use super::error::ValueError;
 use super::integer::{self, Word};
 use super::shape::{Form, Items, Shape, WORD};
 use crate::Address;
-use crate::json::{Json, Place};
+use crate::json::{Json, JsonPlace};
 use crate::text::shorten;
 
 /// The bytes of values, at most `room`.
@@ -17,7 +17,7 @@ pub(super) fn encode(
     room: usize,
 ) -> Result<Vec<u8>, ValueError> {
     let mut encoder = Encoder { room, max: room };
-    encoder.parameters(parameters, given, &Place::OUTERMOST)
+    encoder.parameters(parameters, given, &JsonPlace::OUTERMOST)
 }
 
 struct Encoder {
@@ -26,8 +26,8 @@ struct Encoder {
     max: usize,
 }
 
-/// What somebody gives for one value, and where it stands.
-type Given<'g, 't> = (&'g Json<'t>, Place<'g>);
+/// What the caller gives for one value, and its place.
+type Given<'g, 't> = (&'g Json<'t>, JsonPlace<'g>);
 
 impl Encoder {
     /// Parameters, or the components of a tuple: an array by position or an object by name.
@@ -35,14 +35,14 @@ impl Encoder {
         &mut self,
         parameters: &[Parameter],
         given: &Json<'_>,
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<Vec<u8>, ValueError> {
         let items = Items::Each(parameters);
         self.check_room(items, place)?;
         match given {
             Json::Array(values) => self.elements(items, values, place),
             Json::Object(members) => {
-                let names = names(parameters);
+                let names = value_names(parameters);
                 let known: BTreeSet<&str> = names.iter().map(String::as_str).collect();
                 if let Some((key, _)) = members.iter().find(|(key, _)| !known.contains(&**key)) {
                     let expected = format!("only {}", names.join(", "));
@@ -73,7 +73,7 @@ impl Encoder {
         &mut self,
         items: Items<'_>,
         values: &[Json<'_>],
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<Vec<u8>, ValueError> {
         if values.len() != items.count() {
             let expected = format!("{} values", items.count());
@@ -83,7 +83,7 @@ impl Encoder {
         self.items(items, values.map(|(index, value)| (value, place.index(index))))
     }
 
-    /// A head with a place for each value, and behind it what the places lead to.
+    /// Writes a head with a slot for each value, followed by the parts that its offsets point to.
     fn items<'g, 't: 'g>(
         &mut self,
         items: Items<'_>,
@@ -108,7 +108,7 @@ impl Encoder {
         &mut self,
         shape: Shape<'_>,
         given: &Json<'_>,
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<Vec<u8>, ValueError> {
         let wrong = || ValueError::new(place, expected(shape), &written(given));
         let word = match shape.form() {
@@ -143,7 +143,7 @@ impl Encoder {
         element: Shape<'_>,
         dimension: Dimension,
         values: &[Json<'_>],
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) -> Result<Vec<u8>, ValueError> {
         let (count, mut coded) = match dimension {
             Dimension::Fixed(count) => (usize::from(count), Vec::new()),
@@ -159,7 +159,7 @@ impl Encoder {
     }
 
     /// A number of bytes, and the bytes, filled up to a word.
-    fn bytes(&mut self, bytes: &[u8], place: &Place<'_>) -> Result<Vec<u8>, ValueError> {
+    fn bytes(&mut self, bytes: &[u8], place: &JsonPlace<'_>) -> Result<Vec<u8>, ValueError> {
         let padded = bytes.len().next_multiple_of(WORD);
         self.take(WORD.saturating_add(padded), place)?;
         let mut coded = length(bytes.len()).to_vec();
@@ -168,27 +168,29 @@ impl Encoder {
         Ok(coded)
     }
 
-    /// Refuses what cannot fit before anything is looked at.
-    fn check_room(&self, items: Items<'_>, place: &Place<'_>) -> Result<(), ValueError> {
+    /// Rejects values that cannot fit, before it looks at any of them.
+    fn check_room(&self, items: Items<'_>, place: &JsonPlace<'_>) -> Result<(), ValueError> {
         if items.head_words().saturating_mul(WORD) > self.room {
             return Err(self.too_long(place));
         }
         Ok(())
     }
 
-    fn take(&mut self, bytes: usize, place: &Place<'_>) -> Result<(), ValueError> {
+    fn take(&mut self, bytes: usize, place: &JsonPlace<'_>) -> Result<(), ValueError> {
         self.room = self.room.checked_sub(bytes).ok_or_else(|| self.too_long(place))?;
         Ok(())
     }
 
-    fn too_long(&self, place: &Place<'_>) -> ValueError {
+    fn too_long(&self, place: &JsonPlace<'_>) -> ValueError {
         ValueError::new(place, format!("at most {} bytes in all", self.max), "more")
     }
 }
 
-/// What values are called in an object; one without a name `arg` and its place, with underscores behind it
-/// as long as another one has that name.
-pub(super) fn names(parameters: &[Parameter]) -> Vec<String> {
+/// The keys of values in a JSON object: the names of the parameters. A parameter without a name
+/// gets the key `arg` and its position, from 0, followed by underscores as long as another
+/// parameter has that name.
+#[must_use]
+pub fn value_names(parameters: &[Parameter]) -> Vec<String> {
     let given: BTreeSet<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
     let name = |(index, Parameter { name, .. }): (usize, &Parameter)| {
         if !name.is_empty() {
@@ -203,7 +205,7 @@ pub(super) fn names(parameters: &[Parameter]) -> Vec<String> {
     parameters.iter().enumerate().map(name).collect()
 }
 
-/// What somebody may write for a value.
+/// Which JSON a caller may give for a value.
 fn expected(shape: Shape<'_>) -> String {
     match shape.form() {
         Form::Text => "a string".to_owned(),
@@ -227,7 +229,7 @@ fn expected(shape: Shape<'_>) -> String {
     }
 }
 
-/// A value as it stands in a message.
+/// A value as a message shows it.
 fn written(given: &Json<'_>) -> String {
     match given {
         Json::Array(values) => format!("an array of {}", values.len()),

@@ -1,0 +1,112 @@
+//! What a program burns is counted exactly, whoever counts.
+
+use super::*;
+use crate::executor::wasm::cache::Cache;
+use crate::executor::wasm::guest::Guest;
+use crate::executor::{Meter, Scope};
+
+/// Copies memory, grows it, calls, computes and asks for its context.
+fn busy() -> Vec<u8> {
+    let import = "(import \"ombra\" \"context\" (func $context (result i64)))
+                  (import \"ombra\" \"log\" (func $log (param i32 i32)))
+                  (func $step (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))";
+    module(
+        import,
+        "(local $n i32)
+         (loop $again
+           (memory.copy (i32.const 9000) (i32.const 10000) (i32.const 1000))
+           (memory.fill (i32.const 9000) (i32.const 48) (i32.const 999))
+           (drop (memory.grow (i32.const 1)))
+           (drop (call $context))
+           (call $log (i32.const 9000) (i32.const 10))
+           (local.set $n (call $step (local.get $n)))
+           (br_if $again (i32.lt_u (local.get $n) (i32.const 50))))
+         i64.const 0x20",
+    )
+}
+
+fn burned(program: &[u8], slice: u64) -> (Result<Vec<u8>, String>, u64) {
+    let agent = agent("alone", "uint256", &[]);
+    let member = Member::new().with(&agent, program);
+    let mut meter = Meter::new(LIMITS.usage);
+    let context = Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) };
+    let stop = Stop::new(CancellationToken::new(), None);
+    let mut scope = Scope::new(&member.executors, &member.library, &mut meter, &context, &stop);
+    let cache = Cache::default();
+    let guest = Guest::begin(&cache, program, &agent, &mut scope).expect("begun");
+    let result = guest.sliced(slice).handle(b"payload").map_err(|end| format!("{end:?}"));
+    (result, meter.used().fuel)
+}
+
+#[test]
+fn the_size_of_the_slices_changes_nothing() {
+    let program = busy();
+    let whole = burned(&program, u64::MAX);
+    assert!(whole.0.is_ok(), "{whole:?}");
+    for slice in [1, 2, 3, 7, 100, 1_001] {
+        assert_eq!(burned(&program, slice), whole, "slices of {slice}");
+    }
+}
+
+#[test]
+fn exactly_what_is_burned_is_enough() {
+    let program = busy();
+    let used = run(&program).answer.usage.fuel;
+    let mut limits = LIMITS;
+    limits.usage.fuel = used;
+    assert_eq!(run_within(&program, limits).answer.outcome, Outcome::Success);
+    limits.usage.fuel = used - 1;
+    let executed = run_within(&program, limits);
+    assert_eq!(executed.reason.as_deref(), Some("the limit fuel of the call is reached"));
+}
+
+#[test]
+fn a_program_that_was_compiled_before_burns_the_same() {
+    let agent = agent("alone", "uint256", &[]);
+    let member = Member::new().with(&agent, &busy());
+    let (first, second) = (member.run(&agent, LIMITS), member.run(&agent, LIMITS));
+    assert_eq!(first, second);
+    assert!(
+        first.answer.usage.fuel > super::super::fuel::FUEL_PER_PROGRAM_BYTE * busy().len() as u64
+    );
+}
+
+#[test]
+fn what_a_nested_program_burns_is_missing_to_the_outer_one() {
+    let inner = agent("inner", "uint256", &[]);
+    let tool = format!("agent:{}@1.0.0", inner.id);
+    let outer = agent("outer", "string", &[tool]);
+    let payload = inner.metadata.methods[0].encode_arguments("[1]").expect("arguments");
+    let ask = json!({
+        "agent": inner.id, "version": "1.0.0", "payload": const_hex::encode_prefixed(payload),
+    });
+    let asks = asking("agent", &ask.to_string());
+    let spent = |rounds: u32| {
+        let body = format!(
+            "(local $n i32) (loop $again
+               (local.set $n (i32.add (local.get $n) (i32.const 1)))
+               (br_if $again (i32.lt_u (local.get $n) (i32.const {rounds})))) i64.const 32"
+        );
+        let member = Member::new().with(&inner, &module("", &body)).with(&outer, &asks);
+        let alone = member.run(&inner, LIMITS);
+        let both = member.run(&outer, LIMITS);
+        (alone.answer.usage.fuel, both)
+    };
+    let (one, with_one) = spent(100_000);
+    let (two, with_two) = spent(200_000);
+    assert_eq!(two - one, with_two.answer.usage.fuel - with_one.answer.usage.fuel);
+    assert!(two - one >= 100_000, "{one} {two}");
+    let (_, with_all) = spent(u32::MAX);
+    assert_eq!(with_all.reason.as_deref(), Some("the limit fuel of the call is reached"));
+    assert_eq!(with_all.answer.usage, LIMITS.usage);
+}
+
+#[test]
+fn only_so_many_programs_stay_compiled() {
+    let cache = Cache::default();
+    for number in 0..70 {
+        let program = module("", &format!("i64.const {number}"));
+        assert!(cache.program(&program).is_ok());
+    }
+    assert_eq!(cache.len(), 64);
+}

@@ -1,0 +1,28 @@
+//! What executes agents: the methods of requests, the tools of models and their sandbox, the models
+//! themselves, and the executors of agents of the market.
+//!
+//! ```text
+//! methods ──a conversation, step by step──▶ messages
+//! backend ──asks a model: a server's, or the one inside the process
+//! tools   ──runs what a model calls: built-in tools, MCP servers, agents
+//! executor──runs an agent for a payload: by a model, as a program, in a container
+//! ```
+//!
+//! Invariant: nothing here knows a journal, money or a policy. The chain is known only to the tools that
+//! ask a node, as every client of a node knows it.
+//!
+//! Entry points: [`methods::Request`], [`backend::Backend`], [`tools::Toolbox`],
+//! [`executor::Executors`]. Rules: docs/agent-methods.md, docs/market.md section 9, docs/miner.md.
+//!
+//! Not here: which runs and calls are worked on, and what becomes of the answers.
+
+pub mod backend;
+pub mod clock;
+pub mod executor;
+pub mod http_client;
+pub mod messages;
+pub mod methods;
+pub mod model_file;
+pub mod text;
+mod tls;
+pub mod tools;

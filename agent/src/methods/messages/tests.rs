@@ -1,0 +1,402 @@
+//! Arguments of `inferMessages`: what is refused, and that what is written is read back.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::methods::{AgentSession, Answer, Ask, Method, Parsed, Reason, Request, Written};
+
+/// An envelope with these arguments changed.
+fn envelope(changes: &Value) -> String {
+    let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
+        "toolChoice": "auto" });
+    for (key, value) in changes.as_object().unwrap() {
+        args[key] = value.clone();
+    }
+    json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string()
+}
+
+fn request(changes: &Value) -> Request {
+    match Request::parse(&envelope(changes), None) {
+        Ok(Parsed::Method(request)) => request,
+        other => panic!("{changes}: {other:?}"),
+    }
+}
+
+fn function(name: &str) -> Value {
+    json!({ "name": name, "description": "does it", "parameters": { "type": "object",
+        "properties": { "city": { "type": "string" } }, "required": ["city"] } })
+}
+
+/// Checks that a request with these changes is refused for a field.
+fn is_refused(changes: &Value, field: &str) {
+    let refused = Request::parse(&envelope(changes), None).expect_err(&changes.to_string());
+    let told = (&*refused.field, refused.method);
+    assert_eq!(told, (field, Some(Method::InferMessages)), "{changes}");
+}
+
+#[test]
+fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
+    let call = json!({ "id": "c", "name": "f", "arguments": {} });
+    let of = |role: &str| json!({ "role": role, "content": "x" });
+    let with = |role: &str, key: &str, value: Value| {
+        let mut message = of(role);
+        message[key] = value;
+        json!([message])
+    };
+    for (changes, field) in [
+        (json!({ "messages": [] }), "args.messages"),
+        (json!({ "messages": {} }), "args.messages"),
+        (json!({ "messages": [1] }), "args.messages[0]"),
+        (json!({ "messages": [of("developer")] }), "args.messages[0].role"),
+        (json!({ "messages": [{ "role": "user" }] }), "args.messages[0].content"),
+        (json!({ "messages": with("user", "content", json!([])) }), "args.messages[0].content"),
+        (json!({ "messages": with("user", "name", json!("x")) }), "args.messages[0].name"),
+        (json!({ "messages": with("user", "toolCalls", json!([])) }), "args.messages[0].toolCalls"),
+        (
+            json!({ "messages": with("assistant", "toolCallId", json!("x")) }),
+            "args.messages[0].toolCallId",
+        ),
+        (json!({ "messages": [of("tool")] }), "args.messages[0].toolCallId"),
+        (json!({ "messages": with("tool", "toolCallId", json!("c")) }), "args.messages[0]"),
+        (json!({ "messages": with("assistant", "toolCalls", json!([call])) }), "args.messages"),
+        (
+            json!({ "messages": with("assistant", "toolCalls", json!([call, call])) }),
+            "args.messages[0]",
+        ),
+        (
+            json!({ "messages": with("assistant", "toolCalls",
+            json!([{ "id": "", "name": "f", "arguments": {} }])) }),
+            "args.messages[0].toolCalls[0].id",
+        ),
+        (
+            json!({ "messages": with("assistant", "toolCalls",
+            json!([{ "id": "c", "name": "f f", "arguments": {} }])) }),
+            "args.messages[0].toolCalls[0].name",
+        ),
+        (
+            json!({ "messages": with("assistant", "toolCalls",
+            json!([{ "id": "c", "name": "f", "arguments": "{}" }])) }),
+            "args.messages[0].toolCalls[0].arguments",
+        ),
+    ] {
+        is_refused(&changes, field);
+    }
+}
+
+#[test]
+fn what_else_breaks_a_rule_is_refused_with_its_field() {
+    let schema = json!({ "schema": { "type": "object" } });
+    let twice = json!([function("f"), function("f")]);
+    let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
+    for (changes, field) in [
+        (json!({ "functions": twice }), "args.functions[1].name"),
+        (json!({ "functions": many }), "args.functions"),
+        (json!({ "functions": [function("")] }), "args.functions[0].name"),
+        (json!({ "functions": [function(&"x".repeat(65))] }), "args.functions[0].name"),
+        (json!({ "functions": [function("a.b")] }), "args.functions[0].name"),
+        (
+            json!({ "functions": [{ "name": "f", "description": "" }] }),
+            "args.functions[0].parameters",
+        ),
+        (
+            json!({ "functions": [{ "name": "f", "description": "x".repeat(4_097),
+            "parameters": {} }] }),
+            "args.functions[0].description",
+        ),
+        (
+            json!({ "functions": [{ "name": "f", "description": "",
+            "parameters": { "type": "object", "properties": { "a": { "pattern": "" } } } }] }),
+            "args.functions[0].parameters.properties.a.pattern",
+        ),
+        (json!({ "toolChoice": "any" }), "args.toolChoice"),
+        (json!({ "toolChoice": 1 }), "args.toolChoice"),
+        (json!({ "toolChoice": "required" }), "args.toolChoice"),
+        (
+            json!({ "toolChoice": { "name": "g" }, "functions": [function("f")] }),
+            "args.toolChoice.name",
+        ),
+        (json!({ "toolChoice": { "type": "function" } }), "args.toolChoice.type"),
+        (json!({ "responseSchema": { "type": "object" } }), "args.responseSchema.type"),
+        (json!({ "responseSchema": {} }), "args.responseSchema.schema"),
+        (
+            json!({ "responseSchema": { "schema": { "type": "string" } } }),
+            "args.responseSchema.schema.type",
+        ),
+        (json!({ "responseSchema": { "name": "a b", "schema": {} } }), "args.responseSchema.name"),
+        (
+            json!({ "responseSchema": schema, "toolChoice": "required",
+            "functions": [function("f")] }),
+            "args.responseSchema",
+        ),
+        (json!({ "responseSchema": schema, "stop": ["x"] }), "args.stop"),
+        (json!({ "maxOutputTokens": 0 }), "args.maxOutputTokens"),
+        (json!({ "maxOutputTokens": 100_000_001 }), "args.maxOutputTokens"),
+        (json!({ "maxOutputTokens": null }), "args.maxOutputTokens"),
+        (json!({ "stop": ["a", "b", "c", "d", "e"] }), "args.stop"),
+        (json!({ "stop": [""] }), "args.stop[0]"),
+        (json!({ "stop": ["a", "a"] }), "args.stop[1]"),
+        (json!({ "stop": ["x".repeat(257)] }), "args.stop[0]"),
+        (json!({ "stop": "a" }), "args.stop"),
+        (json!({ "temperature": 1 }), "args.temperature"),
+    ] {
+        is_refused(&changes, field);
+    }
+}
+
+#[test]
+fn what_a_program_asks_keeps_the_limits_for_all_schemas_together() {
+    let members: serde_json::Map<_, _> = (0..250).map(|at| (format!("p{at}"), json!({}))).collect();
+    let text = json!({ "properties": members }).to_string();
+    let declare = |at: usize| Declared {
+        name: format!("f{at}"),
+        description: String::new(),
+        parameters: Schema::of_parameters("s", &text).unwrap(),
+    };
+    let asked = |count: usize| Messages {
+        messages: vec![conversation::message(Role::User, "hi".to_owned())],
+        functions: (0..count).map(declare).collect(),
+        choice: ToolChoice::Auto,
+        response_schema: None,
+        output_tokens_max: None,
+        stops: Vec::new(),
+    };
+    assert!(Request::new(Ask::InferMessages(asked(2))).is_ok());
+    let refused = Request::new(Ask::InferMessages(asked(3))).unwrap_err();
+    assert_eq!(refused.field, "args.functions");
+}
+
+#[test]
+fn arguments_may_be_nested_where_those_of_other_methods_may_not() {
+    let mut arguments = json!({});
+    for _ in 0..100 {
+        arguments = json!({ "a": arguments });
+    }
+    let messages = json!([{ "role": "assistant", "content": "",
+        "toolCalls": [{ "id": "c", "name": "f", "arguments": arguments }] },
+        { "role": "tool", "content": "done", "toolCallId": "c" }]);
+    drop(request(&json!({ "messages": messages })));
+    let other = envelope(&json!({ "messages": messages })).replace("inferMessages", "inferChat");
+    let refused = Request::parse(&other, None).unwrap_err();
+    assert_eq!((&*refused.field, &*refused.expected), ("prompt", "at most 4 levels"));
+    let deeper = json!({ "messages": [{ "role": "assistant", "content": "",
+        "toolCalls": [{ "id": "c", "name": "f", "arguments": nested(160) }] }] });
+    assert_eq!(Request::parse(&envelope(&deeper), None).unwrap_err().field, "prompt");
+}
+
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!({}), |inner, _| json!({ "a": inner }))
+}
+
+fn schema() -> impl Strategy<Value = Schema> {
+    let leaf = prop_oneof![
+        Just(json!({ "type": "string" })),
+        Just(json!({ "type": "integer", "minimum": -3, "maximum": 900 })),
+        Just(json!({ "enum": ["a", 1, null] })),
+        Just(json!({ "type": ["boolean", "null"], "description": "é\u{1f}\"" })),
+    ];
+    let any = leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 1..4).prop_map(|all| json!({ "anyOf": all })),
+            inner.clone().prop_map(|items| json!({ "type": "array", "items": items })),
+            vec(("[a-z]{1,4}", inner), 0..4).prop_map(|all| {
+                let properties: serde_json::Map<_, _> = all.into_iter().collect();
+                json!({ "type": "object", "properties": properties })
+            }),
+        ]
+    });
+    any.prop_map(|any| {
+        let schema = json!({ "type": "object", "properties": { "a": any } });
+        Schema::of("s", &schema.to_string()).unwrap()
+    })
+}
+
+fn messages() -> impl Strategy<Value = Vec<Message>> {
+    let turn = (".{0,8}", ".{0,8}", option::of("[a-zA-Z0-9_-]{1,9}"));
+    vec(turn, 1..5).prop_map(|turns| {
+        let mut all = Vec::new();
+        for (index, (asked, said, calls)) in turns.into_iter().enumerate() {
+            all.push(conversation::message(Role::User, asked));
+            let id = format!("call {index}");
+            let arguments = json!({ "b": [1, null], "a": said }).as_object().unwrap().clone();
+            let call = calls.map(|name| ToolCall { id: id.clone(), name, arguments });
+            let calls: Vec<_> = call.into_iter().collect();
+            let results =
+                calls.iter().map(|call| conversation::result(call.id.clone(), "1".into()));
+            let results: Vec<_> = results.collect();
+            all.push(Message { tool_calls: calls, ..conversation::message(Role::Assistant, said) });
+            all.extend(results);
+        }
+        all
+    })
+}
+
+prop_compose! {
+    fn asked()(
+        messages in messages(),
+        schemas in vec(schema(), 0..4),
+        response in option::of((option::of("[a-z]{1,4}"), schema())),
+        choice in 0..4_usize,
+        output_tokens_max in option::of(1..=OUTPUT_TOKENS_MAX),
+        stops in vec("[a-z]{1,3}", 0..4),
+    ) -> Messages {
+        let functions: Vec<_> = schemas.into_iter().enumerate().map(|(index, parameters)| {
+            Declared { name: format!("f-{index}"), description: "d\n".to_owned(), parameters }
+        }).collect();
+        let choice = match (choice, functions.is_empty()) {
+            (1, _) => ToolChoice::None,
+            (2, false) => ToolChoice::Required,
+            (3, false) => ToolChoice::Function("f-0".to_owned()),
+            _ => ToolChoice::Auto,
+        };
+        let response_schema = response.filter(|_| !choice.is_forced())
+            .map(|(name, schema)| ResponseSchema { name, schema });
+        let mut stops: Vec<_> = if response_schema.is_some() { Vec::new() } else { stops };
+        stops.sort();
+        stops.dedup();
+        Messages { messages, functions, choice, response_schema, output_tokens_max, stops }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(asked in asked(), deterministic: bool) {
+        let request = Request::new(Ask::InferMessages(asked)).unwrap();
+        let request = if deterministic { request.deterministic() } else { request };
+        let (prompt, blob) = match request.to_prompt() {
+            Written::Inline(prompt) => (prompt, None),
+            Written::Blob { prompt, blob } => (prompt, Some(blob)),
+        };
+        let read = Request::parse(&prompt, blob.as_deref());
+        prop_assert_eq!(read, Ok(Parsed::Method(request)));
+    }
+}
+
+/// Requests that are free to ask, and as much work as the limits allow.
+fn hostile() -> Vec<(&'static str, String)> {
+    let members = |count: usize, schema: &Value| -> serde_json::Map<String, Value> {
+        (0..count).map(|at| (format!("p{at}"), schema.clone())).collect()
+    };
+    let doubling: serde_json::Map<_, _> = (0..10)
+        .map(|level: usize| {
+            let below = match level.checked_sub(1) {
+                None => json!({ "type": "integer", "minimum": 1, "description": "a number" }),
+                Some(below) => json!({ "$ref": format!("#/$defs/d{below}") }),
+            };
+            let both = json!({ "type": "object", "properties": { "l": below, "r": below },
+                "required": ["l", "r"] });
+            (format!("d{level}"), both)
+        })
+        .collect();
+    let doubled = json!({ "$defs": doubling, "$ref": "#/$defs/d7" });
+    let wide = members(500, &json!({}));
+    let names: Vec<_> = wide.keys().cloned().collect();
+    let wide = json!({ "type": "object", "properties": wide, "required": names });
+    let of = |name: &str, parameters: &Value| json!({ "name": name, "description": "", "parameters": parameters });
+    let small = |at: usize| of(&format!("f{at}"), &json!({}));
+    let said = json!({ "role": "user", "content": "" });
+    let arguments = nested(120);
+    let calls: Vec<_> = (0..12)
+        .map(|at| json!({ "id": at.to_string(), "name": "f", "arguments": arguments }))
+        .collect();
+    let deep = json!([{ "role": "assistant", "content": "", "toolCalls": calls }]);
+    vec![
+        ("doubled", envelope(&json!({ "functions": [of("f", &doubled)] }))),
+        ("wide", envelope(&json!({ "functions": [of("f", &wide)] }))),
+        (
+            "many functions",
+            envelope(&json!({ "functions": (0..128).map(small).collect::<Vec<_>>() })),
+        ),
+        ("many messages", envelope(&json!({ "messages": vec![said; 480] }))),
+        ("deep arguments", envelope(&json!({ "messages": deep }))),
+        (
+            "values",
+            envelope(&json!({ "responseSchema": { "schema": { "properties": { "a":
+            { "enum": (0..1_024).map(|at| format!("{at:08}")).collect::<Vec<_>>() } } } } })),
+        ),
+    ]
+}
+
+#[test]
+fn what_is_free_to_ask_costs_less_than_a_millisecond_before_the_claim() {
+    for (name, prompt) in hostile() {
+        assert!(prompt.len() <= 16_384, "{name}: {} bytes", prompt.len());
+        let least = (0..20)
+            .map(|_| {
+                let begun = std::time::Instant::now();
+                if let Ok(Parsed::Method(request)) = Request::parse(&prompt, None) {
+                    drop(std::hint::black_box(AgentSession::of_request(&request, &[])));
+                }
+                begun.elapsed()
+            })
+            .min()
+            .unwrap();
+        println!("{name}: {} bytes, {least:?}", prompt.len());
+        assert!(least.as_micros() < 1_000, "{name}: {least:?}");
+    }
+}
+
+fn called(calls: Value) -> Answer {
+    let text = json!({ "ombraAgent": 1, "method": "inferMessages", "finishReason": "tool_calls",
+        "response": "", "toolCalls": calls });
+    Answer::parse(&text.to_string()).unwrap()
+}
+
+#[test]
+fn an_answer_whose_calls_are_no_calls_of_the_request_is_refused() {
+    let before = json!([{ "role": "user", "content": "x" },
+        { "role": "assistant", "content": "", "toolCalls": [{ "id": "c", "name": "f", "arguments": {} }] },
+        { "role": "tool", "content": "1", "toolCallId": "c" }]);
+    let asked = request(&json!({ "messages": before, "toolChoice": { "name": "f" },
+        "functions": [function("f"), function("g")] }));
+    let call = |id: &str, name: &str, arguments: Value| {
+        called(json!([{ "id": id, "name": name, "arguments": arguments }]))
+    };
+    let fits = json!({ "city": "Rome" });
+    assert_eq!(asked.check_tool_calls(&call("d", "f", fits.clone())), Ok(()));
+    for (answer, field) in [
+        (call("c", "f", fits.clone()), "toolCalls[0].id"),
+        (call("d", "g", fits.clone()), "toolCalls[0].name"),
+        (call("d", "h", fits.clone()), "toolCalls[0].name"),
+        (call("d", "f", json!({})), "toolCalls[0].arguments"),
+        (call("d", "f", json!({ "city": 1 })), "toolCalls[0].arguments"),
+    ] {
+        assert_eq!(asked.check_tool_calls(&answer).unwrap_err().field, field);
+        assert_eq!(asked.resume(&answer, &["1".into()]).unwrap_err().field, field);
+    }
+    let next = asked.resume(&call("d", "f", fits), &["sunny".to_owned()]).unwrap();
+    let Ask::InferMessages(next) = next.ask() else { panic!("messages") };
+    assert_eq!((next.messages.len(), &*next.messages[4].text), (5, "sunny"));
+    assert_eq!(next.messages[3].tool_calls[0].id, "d");
+}
+
+#[test]
+fn an_answer_has_calls_exactly_if_it_says_so() {
+    let call = json!([{ "id": "c", "name": "f", "arguments": {} }]);
+    for (reason, calls, field) in [
+        ("stop", call.clone(), "toolCalls"),
+        ("length", call.clone(), "toolCalls"),
+        ("tool_calls", json!([]), "toolCalls"),
+        ("max_iterations", json!([]), "finishReason"),
+        ("tool_calls", json!([call[0], call[0]]), "toolCalls[1].id"),
+        (
+            "tool_calls",
+            json!([{ "id": "c", "name": "f", "arguments": [] }]),
+            "toolCalls[0].arguments",
+        ),
+        (
+            "tool_calls",
+            json!([{ "id": "c", "name": "f", "arguments": {}, "more": 1 }]),
+            "toolCalls[0].more",
+        ),
+    ] {
+        let text = json!({ "ombraAgent": 1, "method": "inferMessages", "finishReason": reason,
+            "response": "", "toolCalls": calls });
+        assert_eq!(Answer::parse(&text.to_string()).unwrap_err().field, field, "{text}");
+    }
+    let chat = r#"{"ombraAgent":1,"method":"inferChat","finishReason":"length","response":""}"#;
+    assert_eq!(Answer::parse(chat).unwrap_err().field, "finishReason");
+    assert_eq!(Reason::Length.status(), types::RunStatus::Completed);
+}

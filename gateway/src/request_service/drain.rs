@@ -1,0 +1,87 @@
+//! Moving money away that no request needs.
+
+use miner::outbox::{Halt, Verdict, patiently};
+use types::tx::Transfer;
+use types::{Address, Amount, Body, Hash};
+
+use super::RequestService;
+use super::service::PAUSE_MS;
+use crate::question::FEE_MARGIN;
+use crate::record::Record;
+use crate::store::About;
+
+/// More than the bytes that a transfer is charged for.
+const TRANSFER_BYTES: u64 = 1_024;
+
+/// Why nothing was moved.
+#[derive(Debug, thiserror::Error)]
+pub enum DrainFault {
+    /// There is not so much that no request needs.
+    #[error(
+        "{left_micro} micro-OMBRA can be moved; the rest is reserved, or pays for the transfer"
+    )]
+    TooMuch {
+        /// What can be moved.
+        left_micro: u64,
+    },
+    /// The chain refused the transfer.
+    #[error("the chain rejected the transfer: {0}")]
+    Refused(String),
+    /// The gateway stops, or its store cannot be used.
+    #[error("the gateway is stopping")]
+    Ended,
+}
+
+impl From<Halt> for DrainFault {
+    fn from(halt: Halt) -> Self {
+        if let Halt::Journal(error) = halt {
+            tracing::error!(%error, "the store cannot be used");
+        }
+        Self::Ended
+    }
+}
+
+impl RequestService {
+    /// Moves money to an address: all that no request needs, or so much of it. Answers the transaction,
+    /// which is in a block then, and how much it moved.
+    ///
+    /// # Errors
+    /// When there is not so much, or the chain refuses.
+    pub async fn drain(&self, to: Address, micro: Option<u64>) -> Result<(Hash, u64), DrainFault> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(DrainFault::Ended),
+            () = self.recovered.cancelled() => (),
+        }
+        let turn = self.outbox.turn().await?;
+        let left_micro = self.left_micro().await?;
+        let micro = micro.unwrap_or(left_micro);
+        if micro == 0 || micro > left_micro {
+            return Err(DrainFault::TooMuch { left_micro });
+        }
+        let body = Body::Transfer(Transfer::new(to, Amount::new(micro), Amount::ZERO));
+        let slip = turn.sign(&body).await?;
+        let sign = self.store.sign(&slip, About::Drain { to, micro }, None);
+        sign.await.map_err(Halt::from)?;
+        match turn.send(&slip).await? {
+            Verdict::Included => Ok((slip.hash, micro)),
+            Verdict::Refused(code) => Err(DrainFault::Refused(code)),
+        }
+    }
+
+    /// What no request needs, without what the transfer itself may cost.
+    async fn left_micro(&self) -> Result<u64, Halt> {
+        let wallet = self.wallet();
+        let ask = &mut || self.node.balance_micro(&wallet);
+        let balance_micro = patiently(PAUSE_MS, &self.stop, ask).await?;
+        let (prices, _) = patiently(PAUSE_MS, &self.stop, &mut || self.prices()).await?;
+        let open = self.store.open_requests()?;
+        let outstanding = open.iter().map(Record::outstanding_micro);
+        let outstanding_micro = outstanding.fold(0, u64::saturating_add);
+        let place_micro = TRANSFER_BYTES
+            .saturating_mul(prices.base_fee_micro)
+            .div_ceil(1_024)
+            .saturating_mul(FEE_MARGIN);
+        Ok(balance_micro.saturating_sub(outstanding_micro).saturating_sub(place_micro))
+    }
+}

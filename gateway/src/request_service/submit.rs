@@ -1,0 +1,71 @@
+//! The way of a question to the service, whatever interface it came over.
+
+use std::sync::Arc;
+
+use miner::chain::ChainError;
+use tokio::sync::watch;
+use types::Hash;
+
+use super::{Job, Progress, RequestService};
+use crate::keys::Key;
+use crate::model::Model;
+use crate::openai::{ChatRequest, Fault};
+use crate::question::Question;
+use crate::record::{RequestId, Work};
+use crate::store::NewRequest;
+
+/// A question as it came in.
+#[derive(Debug)]
+pub(crate) struct Submission<'a> {
+    /// Whose it is.
+    pub(crate) key: Key,
+    /// What is asked.
+    pub(crate) asked: &'a ChatRequest,
+    /// SHA-256 of its body.
+    pub(crate) body: Hash,
+    /// SHA-256 of the key that makes it idempotent, if it has one.
+    pub(crate) name: Option<Hash>,
+    /// Whether the client says that it has sent this before.
+    pub(crate) is_retry: bool,
+}
+
+impl RequestService {
+    /// Says what a question costs at most, and takes it in.
+    ///
+    /// # Errors
+    /// Why it is not taken in.
+    pub(crate) async fn submit(
+        self: &Arc<Self>,
+        entry: Submission<'_>,
+    ) -> Result<(RequestId, watch::Receiver<Progress>), Fault> {
+        let Submission { key, asked, body, name, is_retry } = entry;
+        let model = self.settings.model(&asked.model);
+        let model = model.map_err(|why| Fault::no_such_model(&asked.model, &why))?;
+        if !self.is_open() {
+            return Err(Fault::node_away(
+                "the gateway is still finishing work from before its start",
+            ));
+        }
+        let away = |error: ChainError| Fault::node_away(&error.to_string());
+        let (prices, _) = self.prices().await.map_err(away)?;
+        if let Model::Agent { id, version } = &model
+            && !self.node.has_agent(id, version).await.map_err(away)?
+        {
+            return Err(Fault::no_such_model(&asked.model, "the chain does not have this agent"));
+        }
+        let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+        let question = Question::new(asked, model, &self.settings, prices)?;
+        let new = NewRequest {
+            key,
+            body,
+            name,
+            is_retry,
+            model: asked.model.clone(),
+            work: Work::Run,
+            max_fee_micro: question.max_fee_micro,
+            micro: question.micro(prices),
+            balance_micro,
+        };
+        self.take(new, Job::Ask(question)).await
+    }
+}

@@ -1,0 +1,182 @@
+//! What the engine's tasks share: the runs that have a worker, and claims of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use types::{Address, Hash, RunStatus};
+
+use super::Parts;
+use super::bonding::Bonding;
+use super::error::{Halt, Pauses, patiently};
+use super::outbox::Outbox;
+use crate::chain::{ChainError, Notice, RunView, Watch};
+use crate::journal::entry::{Entry, Outcome, Phase};
+
+/// Rival claims that are remembered; the lowest run ids give way.
+const RIVALS_MAX: usize = 4_096;
+/// How long a claim in the pool counts as a rival: a few blocks; then it was included or dropped.
+const RIVAL_MS: u64 = 10_000;
+
+/// What the engine's tasks share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) parts: Parts,
+    pub(crate) me: Address,
+    pub(crate) outbox: Outbox,
+    pub(crate) bonding: Bonding,
+    pub(crate) stop: CancellationToken,
+    /// Cancelled once what was signed before the start has its fate, so that more may be posted.
+    pub(crate) recovered: CancellationToken,
+    /// Runs with a worker: their slots.
+    pub(super) busy: Mutex<BTreeSet<Hash>>,
+    /// Claims of others that came into the pool, and when.
+    pub(super) rivals: Mutex<BTreeMap<Hash, (Address, u64)>>,
+}
+
+pub(super) type Workers = JoinSet<(Hash, Result<(), Halt>)>;
+
+impl Inner {
+    pub(super) fn new(parts: Parts, stop: CancellationToken) -> Self {
+        let me = parts.key.address();
+        let outbox = Outbox::new(&parts, stop.clone());
+        let (bonding, busy, rivals) = (Bonding::default(), Mutex::default(), Mutex::default());
+        let recovered = CancellationToken::new();
+        Self { parts, me, outbox, bonding, stop, recovered, busy, rivals }
+    }
+
+    /// Slots that were reserved and nothing more: those runs are decided about again.
+    pub(super) async fn release_reserved(&self) -> Result<(), Halt> {
+        for entry in self.parts.journal.open_entries()? {
+            if entry.phase == Phase::Reserved {
+                self.parts.journal.put(&entry.at(Phase::Over(Outcome::Gone))).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Open runs of this wallet that the journal does not know get an entry, so that they are ended.
+    pub(super) async fn adopt(&self) -> Result<(), Halt> {
+        let mine = self.patiently(|| self.parts.runs.of_miner(&self.me)).await?;
+        for run in mine {
+            let is_open = matches!(run.status, RunStatus::Claimed | RunStatus::Running);
+            if is_open && self.parts.journal.entry(&run.id)?.is_none_or(|entry| entry.is_over()) {
+                tracing::warn!(run = %run.id, "the chain has a claim that the journal does not have");
+                self.parts.journal.put(&Entry::reserve(run, self.parts.clock.now_ms())).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a worker to every run that is not over and has none.
+    pub(super) fn resume_open(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+        for entry in self.parts.journal.open_entries()? {
+            self.spawn(entry.run.id, workers);
+        }
+        Ok(())
+    }
+
+    /// Begins to watch after the newest block.
+    pub(super) async fn begin_watch(&self, watch: &mut dyn Watch) -> bool {
+        let begun = match self.parts.ledger.head().await {
+            Ok(head) => watch.begin(head.height).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &begun {
+            tracing::warn!(%error, "no subscription; listing runs instead");
+        }
+        begun.is_ok()
+    }
+
+    /// Looks at all pending runs, those that pay most first.
+    pub(super) async fn poll(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+        match self.parts.runs.pending().await {
+            Ok(mut runs) => {
+                runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
+                for run in runs {
+                    self.consider(run, workers).await?;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "pending runs cannot be listed"),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn notice(
+        self: &Arc<Self>,
+        notice: Notice,
+        workers: &mut Workers,
+    ) -> Result<(), Halt> {
+        match notice {
+            Notice::Claim { run, miner } if miner != self.me => {
+                let mut rivals = self.rivals.lock();
+                if rivals.len() >= RIVALS_MAX {
+                    rivals.pop_first();
+                }
+                rivals.insert(run, (miner, self.parts.clock.now_ms()));
+            }
+            Notice::Claim { .. } => (),
+            Notice::Open(id) => {
+                // A run that opens again has no claims any more.
+                self.rivals.lock().remove(&id);
+                match self.parts.runs.run(&id).await {
+                    Ok(Some(run)) => self.consider(run, workers).await?,
+                    Ok(None) => (),
+                    Err(error) => tracing::warn!(run = %id, %error, "a run cannot be read"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a worker, unless the run has one.
+    pub(super) fn spawn(self: &Arc<Self>, id: Hash, workers: &mut Workers) {
+        if !self.busy.lock().insert(id) {
+            return;
+        }
+        let inner = Arc::clone(self);
+        workers.spawn(async move {
+            let work = AssertUnwindSafe(inner.work_on(id)).catch_unwind();
+            let Ok(outcome) = work.await else {
+                tracing::error!(run = %id, "a worker panicked; restarting it after a pause");
+                let pause = Pauses::new(inner.parts.config.poll_ms).pause(&inner.stop).await;
+                return (id, pause);
+            };
+            (id, outcome)
+        });
+    }
+
+    /// Frees the slot of a worker that ended.
+    pub(super) fn released(
+        &self,
+        done: Result<(Hash, Result<(), Halt>), tokio::task::JoinError>,
+    ) -> Result<(), Halt> {
+        let Ok((id, outcome)) = done else { return Ok(()) };
+        self.busy.lock().remove(&id);
+        outcome
+    }
+
+    /// Asks the node until it answers; a node that is away or strange never ends the work.
+    pub(crate) async fn patiently<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Halt>
+    where
+        F: Future<Output = Result<T, ChainError>>,
+    {
+        patiently(self.parts.config.pause_ms, &self.stop, &mut ask).await
+    }
+
+    /// Who else claims a run at the moment.
+    pub(super) fn rival(&self, id: &Hash) -> Option<Address> {
+        let (miner, seen_ms) = self.rivals.lock().get(id).copied()?;
+        let age_ms = self.parts.clock.now_ms().saturating_sub(seen_ms);
+        (age_ms < RIVAL_MS).then_some(miner)
+    }
+
+    /// A run as the chain has it.
+    pub(super) async fn view(&self, id: &Hash) -> Result<Option<RunView>, Halt> {
+        self.patiently(|| self.parts.runs.run(id)).await
+    }
+}

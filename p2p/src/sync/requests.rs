@@ -1,0 +1,220 @@
+//! The swarm's end: which questions of peers are let in, and what is expected of peers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use libp2p::PeerId;
+use libp2p::request_response::{self, InboundRequestId, OutboundRequestId, ResponseChannel};
+use tokio::sync::{mpsc, oneshot};
+
+use super::wire::{self, Question};
+use crate::Counters;
+use crate::connections::Connections;
+use crate::places::{Bounds, Left, Places};
+use crate::ports::{Chain, Status};
+
+/// Questions that may be under way. With the size of an answer this bounds the memory for those who
+/// ask and do not read. A status is answered from memory, in a few bytes, and takes no place.
+const PLACES: Bounds = Bounds { shared: 16, named: 8, of_peer: 4, first: 2 };
+/// Questions that may wait for the reader: all that have a place.
+pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
+/// How often peers are asked how far they are.
+const STATUS_INTERVAL: Duration = Duration::from_secs(2);
+
+type Event = request_response::Event<Vec<u8>, Vec<u8>>;
+type Message = request_response::Message<Vec<u8>, Vec<u8>>;
+
+/// A question of a peer that has to be read for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: InboundRequestId,
+    pub(crate) question: Question,
+    pub(crate) channel: ResponseChannel<Vec<u8>>,
+}
+
+/// What a peer's answer is for.
+#[derive(Debug)]
+enum Expected {
+    /// Its status.
+    Status,
+    /// Whatever another task asked; none if there is no answer.
+    Other(oneshot::Sender<Option<Vec<u8>>>),
+}
+
+/// What the swarm's task keeps about questions of blocks.
+pub(crate) struct SyncRequests {
+    chain: Arc<dyn Chain>,
+    asked: mpsc::Sender<Asked>,
+    /// Questions of peers whose answer has not left.
+    places: Places,
+    /// Own questions.
+    expected: BTreeMap<OutboundRequestId, (PeerId, Expected)>,
+    next_status: Instant,
+    counters: Counters,
+}
+
+impl SyncRequests {
+    pub(crate) fn new(
+        chain: Arc<dyn Chain>,
+        asked: mpsc::Sender<Asked>,
+        now: Instant,
+        counters: Counters,
+    ) -> Self {
+        let (places, expected) = (Places::new(PLACES), BTreeMap::new());
+        Self { chain, asked, places, expected, next_status: now + STATUS_INTERVAL, counters }
+    }
+
+    fn waits_for_status(&self, peer: &PeerId) -> bool {
+        let waits = |(of, expected): &(PeerId, Expected)| {
+            of == peer && matches!(expected, Expected::Status)
+        };
+        self.expected.values().any(waits)
+    }
+
+    /// Asks a peer how far it is, unless it is being asked.
+    pub(crate) fn ask_status(&mut self, peer: PeerId, connections: &mut Connections) {
+        if self.waits_for_status(&peer) {
+            return;
+        }
+        let question = Question::Status(self.chain.status()).write();
+        self.ask(peer, question, Expected::Status, connections);
+    }
+
+    /// Asks all peers how far they are when it is time.
+    pub(crate) fn on_tick(&mut self, now: Instant, connections: &mut Connections) {
+        if now >= self.next_status {
+            self.next_status = now + STATUS_INTERVAL;
+            for peer in connections.peers().known() {
+                self.ask_status(peer, connections);
+            }
+        }
+    }
+
+    /// Asks a peer about its chain, for another task.
+    pub(crate) fn ask_for_other(
+        &mut self,
+        peer: PeerId,
+        question: Vec<u8>,
+        answer: oneshot::Sender<Option<Vec<u8>>>,
+        connections: &mut Connections,
+    ) {
+        if connections.peers().has(&peer) {
+            self.ask(peer, question, Expected::Other(answer), connections);
+        } else {
+            drop(answer.send(None));
+        }
+    }
+
+    fn ask(
+        &mut self,
+        peer: PeerId,
+        question: Vec<u8>,
+        expected: Expected,
+        connections: &mut Connections,
+    ) {
+        let id = connections.behaviour().sync.send_request(&peer, question);
+        self.expected.insert(id, (peer, expected));
+    }
+
+    /// Answers a peer's question that was read for.
+    pub(crate) fn answer(
+        &mut self,
+        id: &InboundRequestId,
+        channel: ResponseChannel<Vec<u8>>,
+        answer: Vec<u8>,
+        connections: &mut Connections,
+    ) {
+        self.places.answered(id);
+        send(channel, answer, connections);
+    }
+
+    pub(crate) fn on_event(&mut self, event: Event, connections: &mut Connections) {
+        match event {
+            Event::Message {
+                peer,
+                message: Message::Request { request_id, request, channel },
+                ..
+            } => self.on_question((peer, request_id), &request, channel, connections),
+            Event::Message { message: Message::Response { request_id, response }, .. } => {
+                self.on_answer(request_id, Some(response), connections);
+            }
+            Event::OutboundFailure { request_id, peer, error, .. } => {
+                tracing::debug!(%peer, %error, "a peer did not answer about its chain");
+                self.on_answer(request_id, None, connections);
+            }
+            Event::InboundFailure { request_id, error, .. } => {
+                self.places.left(request_id, Left::by(&error), Instant::now());
+            }
+            Event::ResponseSent { request_id, .. } => {
+                self.places.left(request_id, Left::Taken, Instant::now());
+            }
+        }
+    }
+
+    fn on_question(
+        &mut self,
+        (peer, id): (PeerId, InboundRequestId),
+        question: &[u8],
+        channel: ResponseChannel<Vec<u8>>,
+        connections: &mut Connections,
+    ) {
+        // A question that is not passed on is answered by the closing of its stream.
+        if !connections.may_ask_chain(&peer) {
+            self.counters.sync_refused.inc();
+            return;
+        }
+        match Question::read(question) {
+            Err(error) if error.is_cut_off() => {}
+            Err(error) => {
+                connections.keep_out(peer, &format!("a question about the chain: {error}"));
+            }
+            Ok(Question::Status(theirs)) => {
+                told_status(peer, theirs, connections);
+                let status = self.chain.status();
+                send(channel, wire::write_status(&status), connections);
+            }
+            Ok(question) => {
+                let is_named = connections.names(&peer);
+                let has_place = self.places.enter(id, peer, is_named, Instant::now());
+                let asked = Asked { id, question, channel };
+                if !has_place || self.asked.try_send(asked).is_err() {
+                    self.counters.sync_refused.inc();
+                }
+            }
+        }
+    }
+
+    fn on_answer(
+        &mut self,
+        id: OutboundRequestId,
+        answer: Option<Vec<u8>>,
+        connections: &mut Connections,
+    ) {
+        let Some((peer, expected)) = self.expected.remove(&id) else { return };
+        match expected {
+            Expected::Other(answered) => drop(answered.send(answer)),
+            Expected::Status => match answer.as_deref().map(wire::read_status) {
+                Some(Ok(Some(status))) => told_status(peer, status, connections),
+                Some(Err(error)) if !error.is_cut_off() => {
+                    connections.keep_out(peer, &format!("a status: {error}"));
+                }
+                Some(Ok(None) | Err(_)) | None => {}
+            },
+        }
+    }
+}
+
+fn send(channel: ResponseChannel<Vec<u8>>, answer: Vec<u8>, connections: &mut Connections) {
+    // Fails if the peer is gone, and then nobody wants the answer.
+    drop(connections.behaviour().sync.send_response(channel, answer));
+}
+
+fn told_status(peer: PeerId, status: Status, connections: &mut Connections) {
+    let Some(peer) = connections.peer_mut(&peer) else { return };
+    let is_news = peer.status.replace(status) != Some(status);
+    peer.height = Some(status.tip);
+    if is_news {
+        connections.show();
+    }
+}

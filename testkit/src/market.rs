@@ -1,0 +1,232 @@
+//! The agent market as its people use it: an agent that is published, miners that offer to run it, calls to
+//! it, what their members say, and the draw of the members, which everybody can compute again.
+
+pub mod bodies;
+mod scene;
+
+use serde_json::Value;
+use state::market::election::{Candidate, Lot, elect};
+use types::agent::ExecutorId;
+use types::call::{Answer, Outcome};
+use types::ids::{self, Committer};
+use types::tx::{AgentCall, CallCommit, CallPrices, CallReveal, HexBytes, WorkLimits};
+use types::{Address, Amount, Body, Hash, Usage};
+
+use crate::actor::Actor;
+
+pub use scene::{Cast, Round, Scene};
+
+/// The version of an agent that is called.
+pub const VERSION: &str = "1.0.0";
+/// The selector of `f()`, the one method of an agent.
+pub const SELECTOR: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
+/// What a call pays to a member beside a micro for each token that it reads.
+pub const PER_CALL: u64 = 1_000;
+/// The most tokens that a member may read.
+pub const INPUT_TOKENS_MAX: u64 = 100;
+/// What one member can cost: the price of work at the limits.
+pub const BUDGET: u64 = PER_CALL + INPUT_TOKENS_MAX;
+/// What the agent's owner gets for a success.
+pub const ROYALTY: u64 = 50;
+/// What a reveal burns by the default parameters.
+pub const REVEAL_FEE: u64 = 200;
+/// Tokens that whoever does the work reads.
+const INPUT_TOKENS: u64 = 9;
+/// What a member gets for an honest answer.
+pub const WAGE: u64 = PER_CALL + INPUT_TOKENS;
+/// After so many blocks of one proposer members are drawn nevertheless.
+const PATIENCE_BLOCKS: u64 = 11;
+
+/// An agent on a chain, and the model that it needs.
+#[derive(Clone, Debug)]
+pub struct Market {
+    pub chain_id: String,
+    pub agent_id: Hash,
+    pub manifest: Hash,
+}
+
+impl Market {
+    #[must_use]
+    pub fn new(chain_id: &str, owner: &Actor, manifest: Hash) -> Self {
+        Self { chain_id: chain_id.to_owned(), agent_id: bodies::judge_of(owner), manifest }
+    }
+
+    #[must_use]
+    pub const fn executor(&self) -> ExecutorId {
+        ExecutorId::Model { manifest: self.manifest }
+    }
+
+    /// What publishes the agent.
+    #[must_use]
+    pub fn publish(&self, owner: &mut Actor) -> String {
+        let metadata = bodies::judge(self.manifest, &format!(",\"royalty\":\"{ROYALTY}\""));
+        owner.sign_on(&self.chain_id, &bodies::register(owner, metadata))
+    }
+
+    /// What makes somebody a miner of the agent: a bond, and an offer to work at so many calls at once.
+    #[must_use]
+    pub fn join(&self, miner: &mut Actor, bond: u64, capacity: u64) -> [String; 2] {
+        let bond = bodies::bond(bond);
+        let offer = Body::MinerOffer(bodies::offer(self.manifest, capacity));
+        [miner.sign(&bond), miner.sign_on(&self.chain_id, &offer)]
+    }
+
+    /// What a requester would ask of so many members with its next nonce, for the least fee.
+    #[must_use]
+    pub fn asked(&self, requester: &Actor, committee_size: u64) -> AgentCall {
+        let limits = WorkLimits {
+            input_tokens: INPUT_TOKENS_MAX,
+            output_tokens: 10,
+            fuel: 0,
+            result_bytes: 32,
+        };
+        AgentCall {
+            committee_size,
+            prices: CallPrices {
+                per_call: Amount::new(PER_CALL),
+                prompt_per_m: Amount::new(1_000_000),
+                completion_per_m: Amount::ZERO,
+                fuel_per_g: Amount::ZERO,
+            },
+            limits,
+            max_fee: Amount::new(ROYALTY + committee_size * (BUDGET + REVEAL_FEE)),
+            timeout_ms: 10_000,
+            ..bodies::call(&self.chain_id, requester, self.agent_id)
+        }
+    }
+}
+
+/// What a member says of a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Saying {
+    pub outcome: Outcome,
+    pub result: Vec<u8>,
+    pub usage: Usage,
+    pub receipt_hash: Hash,
+}
+
+impl Saying {
+    /// What everybody says who has done the work.
+    #[must_use]
+    pub fn honest(call_id: Hash) -> Self {
+        Self {
+            outcome: Outcome::Success,
+            result: b"yes".to_vec(),
+            usage: Usage { input_tokens: INPUT_TOKENS, output_tokens: 3, fuel: 0 },
+            receipt_hash: Hash::digest(format!("scores of {call_id}").as_bytes()),
+        }
+    }
+
+    /// The same work with another result.
+    #[must_use]
+    pub fn lie(call_id: Hash) -> Self {
+        Self { result: b"no".to_vec(), ..Self::honest(call_id) }
+    }
+
+    /// What somebody says who guesses the answer, and cannot guess what the work leaves behind.
+    #[must_use]
+    pub fn guess(call_id: Hash, member: Address) -> Self {
+        let receipt_hash = Hash::digest(format!("a guess of {member}").as_bytes());
+        Self { receipt_hash, ..Self::honest(call_id) }
+    }
+
+    /// What everybody says of a call that the agent cannot answer: as much work as it may take.
+    #[must_use]
+    pub fn failure(call: &AgentCall) -> Self {
+        let WorkLimits { input_tokens, output_tokens, fuel, result_bytes: _ } = call.limits;
+        Self {
+            outcome: Outcome::Failure,
+            result: Vec::new(),
+            usage: Usage { input_tokens, output_tokens, fuel },
+            ..Self::honest(call.call_id)
+        }
+    }
+
+    /// What somebody says who has not got what the work needs.
+    #[must_use]
+    pub fn unable(call_id: Hash) -> Self {
+        Self { outcome: Outcome::Unable, result: Vec::new(), ..Self::honest(call_id) }
+    }
+
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        Answer {
+            outcome: self.outcome,
+            result_hash: ids::compute_result_hash(&self.result),
+            usage: self.usage,
+            receipt_hash: self.receipt_hash,
+        }
+    }
+
+    /// The commitment of a member.
+    #[must_use]
+    pub fn commit(&self, by: &Committer) -> Body {
+        let commitment = ids::compute_commitment(by, &salt(by), &self.answer());
+        Body::CallCommit(CallCommit { call_id: by.call_id, round: by.round, commitment })
+    }
+
+    /// The reveal that opens it.
+    #[must_use]
+    pub fn reveal(&self, by: &Committer) -> Body {
+        let Usage { input_tokens, output_tokens, fuel } = self.usage;
+        Body::CallReveal(CallReveal {
+            call_id: by.call_id,
+            round: by.round,
+            salt: salt(by),
+            outcome: self.outcome.as_str().to_owned(),
+            result: HexBytes(self.result.clone()),
+            input_tokens,
+            output_tokens,
+            fuel,
+            receipt_hash: self.receipt_hash,
+            reason: None,
+        })
+    }
+}
+
+/// Nobody else would find it in a chain of strangers; here everybody may know it.
+fn salt(by: &Committer) -> Hash {
+    Hash::digest(format!("{}|{}|{}", by.call_id, by.round, by.member).as_bytes())
+}
+
+/// What of a block decides a draw.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Head {
+    pub height: u64,
+    pub proposer: String,
+    pub randomness: Hash,
+}
+
+impl Head {
+    /// Reads it from a block as nodes show it.
+    #[must_use]
+    pub fn read(block: &Value) -> Option<Self> {
+        Some(Self {
+            height: block["index"].as_u64()?,
+            proposer: block["proposer"].as_str()?.to_owned(),
+            randomness: Hash::parse(block["randomness"].as_str()?).ok()?,
+        })
+    }
+
+    /// Whether this block, which comes after `previous`, draws the members of a call in the block
+    /// `asked_in`, if no block before it did.
+    #[must_use]
+    pub fn draws(&self, previous: &Self, asked_in: u64, validators: usize) -> bool {
+        let is_late = self.height.saturating_sub(asked_in) >= PATIENCE_BLOCKS;
+        let is_others = validators == 1 || self.proposer != previous.proposer;
+        self.height > asked_in && (is_others || is_late)
+    }
+
+    /// The members of a round that this block draws. The candidates stand in the order of addresses, and
+    /// none of them is full.
+    #[must_use]
+    pub fn draw(
+        &self,
+        (call_id, round): (Hash, u8),
+        candidates: &[Candidate],
+        seats: usize,
+    ) -> Vec<Address> {
+        let lot = Lot { call_id, round, randomness: self.randomness };
+        elect(&lot, candidates, seats).members().map(|member| member.miner).collect()
+    }
+}

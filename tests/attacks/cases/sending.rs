@@ -1,0 +1,74 @@
+//! What the attacks on money have in common: the connection over which several accounts send, and texts that
+//! offer something for their place.
+
+use testkit::actor::Actor;
+pub(super) use testkit::senders::{Asked, Senders};
+use testkit::workload::envelope;
+use types::build::{Envelope, build_tx};
+use types::tx::{AgentStep, ToolCall};
+use types::{Amount, Bid, Body, Hash};
+
+/// Micro-OMBRA of an OMBRA.
+const OMBRA: i128 = 1_000_000;
+
+/// A signed text with the next nonce that offers something for its place: micro beyond the base fee.
+pub(super) fn tipping(actor: &mut Actor, body: &Body, tip: u64) -> String {
+    let tip = (tip > 0).then_some(Amount::new(tip));
+    let bid = Bid { max_base_fee: Some(Amount::new(1_000_000)), tip };
+    let text = build_tx(&actor.key, body, &Envelope { bid, ..envelope(actor.nonce) });
+    actor.nonce += 1;
+    text
+}
+
+/// A step of a run, by its index, that calls of tools make as large as it should be.
+pub(super) fn padded_step(
+    actor: &mut Actor,
+    (run, index): (Hash, u64),
+    tip: u64,
+    bytes: usize,
+) -> String {
+    let call = |name: usize| ToolCall {
+        name: "x".repeat(name),
+        args_hash: run,
+        result_hash: run,
+        duration_ms: 0,
+        ok: true,
+    };
+    let with = |actor: &mut Actor, names: &[usize]| {
+        let step = AgentStep {
+            agent_run_id: run,
+            step_index: index,
+            output_tokens: 0,
+            output_hash: run,
+            thought_blob_id: None,
+            tool_calls: Some(names.iter().copied().map(call).collect()),
+            output_blob_id: None,
+        };
+        tipping(actor, &Body::AgentStep(step), tip)
+    };
+    let size = |names: &[usize]| payload_bytes(&with(&mut actor.clone(), names));
+    let mut names = Vec::new();
+    while size(&[&names[..], &[1]].concat()) <= bytes {
+        names.push(1);
+    }
+    let mut room = bytes.saturating_sub(size(&names));
+    for name in &mut names {
+        let more = room.min(NAME_BYTES_MAX - *name);
+        *name += more;
+        room -= more;
+    }
+    with(actor, &names)
+}
+
+/// The longest name of a tool.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The size of a text by docs/protocol.md section 15: in the text, hash and signature stand as hex.
+pub(super) const fn payload_bytes(text: &str) -> usize {
+    text.len().saturating_sub(217 - 64)
+}
+
+/// Micro as OMBRA, for people.
+pub(super) fn ombra(micro: i128) -> String {
+    format!("{}.{:06}", micro / OMBRA, micro % OMBRA)
+}

@@ -1,0 +1,104 @@
+//! The lines of all senders, and how much in them waits for the base fee to fall.
+
+use std::collections::BTreeMap;
+
+use super::line::{Keys, Line, Part};
+use super::offer::{Offer, Rate};
+use super::waits::Waits;
+use crate::senders::SenderId;
+
+/// One line for each sender with something executable.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    by_sender: BTreeMap<SenderId, Line>,
+    /// How often a sender got another first transaction.
+    turns: u64,
+    waits: Waits,
+}
+
+/// What a change of a line means for the orders in which its sender stands.
+pub(super) struct Moved {
+    pub(super) before: Option<Keys>,
+    pub(super) now: Option<Keys>,
+    pub(super) kept_before: Part,
+    pub(super) kept: Part,
+}
+
+impl Lines {
+    /// No lines, at this base fee.
+    pub(super) fn at(base_fee: u64) -> Self {
+        Self { waits: Waits::at(base_fee), ..Self::default() }
+    }
+
+    pub(super) const fn base_fee(&self) -> u64 {
+        self.waits.base_fee()
+    }
+
+    /// How many transactions wait for the base fee to fall.
+    pub(super) const fn waiting(&self) -> usize {
+        self.waits.waiting()
+    }
+
+    /// The base fee has changed. Answers how many wait no more.
+    pub(super) fn follow(&mut self, base_fee: u64) -> usize {
+        self.waits.change(base_fee)
+    }
+
+    pub(super) fn get(&self, id: SenderId) -> Option<&Line> {
+        self.by_sender.get(&id)
+    }
+
+    /// The first transaction of the sender that waits for the base fee to fall.
+    pub(super) fn first_waiting(&self, id: SenderId) -> Option<&Offer> {
+        self.get(id)?.first_waiting(self.base_fee())
+    }
+
+    /// Whether the last of the first `count` transactions of a sender waits for the base fee to fall.
+    pub(super) fn waits_at(&self, id: SenderId, count: usize) -> bool {
+        self.get(id).is_some_and(|line| line.floor_of(count) < self.base_fee())
+    }
+
+    /// Whether all that the sender has is in the tenth that is kept for steps.
+    pub(super) fn is_kept(&self, id: Option<SenderId>) -> bool {
+        id.and_then(|id| self.get(id)).is_none_or(Line::is_kept)
+    }
+
+    /// What a transaction that offers `rate` and is ready to pay so much at `most` would be worth after
+    /// the others of its sender; none if it would wait for the base fee to fall.
+    pub(super) fn worth(&self, id: Option<SenderId>, rate: Rate, most: u64) -> Option<Rate> {
+        let line = id.and_then(|id| self.get(id));
+        let base_fee = self.base_fee();
+        if most < base_fee || line.is_some_and(|line| line.first_waiting(base_fee).is_some()) {
+            return None;
+        }
+        let lowest = line.and_then(|line| line.rates.first());
+        Some(lowest.map_or(rate, |(lowest, _)| rate.min(*lowest)))
+    }
+
+    /// Changes the line of a sender, which is there as long as something is in it.
+    pub(super) fn change(
+        &mut self,
+        id: SenderId,
+        change: impl FnOnce(&mut Line, &mut Waits),
+    ) -> Moved {
+        let line = self.by_sender.entry(id).or_default();
+        let (before, kept_before) = (line.keys(), line.kept);
+        let first = |line: &Line| line.offers.front().map(|offer| offer.nonce);
+        let first_before = first(line);
+        change(line, &mut self.waits);
+        if first(line) != first_before {
+            line.since = self.turns;
+            self.turns = self.turns.saturating_add(1);
+        }
+        let (now, kept, is_empty) = (line.keys(), line.kept, line.offers.is_empty());
+        if is_empty {
+            self.by_sender.remove(&id);
+        }
+        Moved { before, now, kept_before, kept }
+    }
+
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SenderId, &Line)> {
+        self.by_sender.iter()
+    }
+}

@@ -1,0 +1,79 @@
+//! The orders in which senders stand by what they offer.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::line::Keys;
+use super::offer::{Rate, TIPLESS};
+use crate::senders::SenderId;
+
+/// The rate and arrival of a sender's first transaction, and the highest base fee for it.
+pub(super) type Head = (Reverse<Rate>, u64, SenderId, u64);
+pub(super) type Heads = BTreeSet<Head>;
+pub(super) type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
+/// The highest base fee for a sender's last transaction, and its place in the order of tails.
+pub(super) type Floors = BTreeSet<(u64, Rate, Reverse<u64>, SenderId)>;
+
+/// The senders with something executable, by what they offer.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    pub(super) heads: Heads,
+    /// Senders whose first transaction is favoured. Tips and arrival do not count among them.
+    pub(super) leads: Heads,
+    /// Senders with something that has no place in the tenth that is kept for steps.
+    pub(super) tails: Tails,
+    /// The same senders by what they are ready to pay at most, if that is not everything: whoever is
+    /// ready to pay less than the base fee comes before it.
+    pub(super) floors: Floors,
+    /// The highest base fee for the first transaction of each sender of whom something is offered.
+    pub(super) offering: BTreeSet<(u64, SenderId)>,
+}
+
+/// Where a sender stands where tips do not count: whoever had its turn longest ago comes first.
+pub(super) const fn tipless((_, _, id, highest): Head, since: u64) -> Head {
+    (Reverse(TIPLESS), since, id, highest)
+}
+
+/// Moves an entry of an order to another place, into it, or out of it.
+pub(super) fn move_in<T: Ord>(order: &mut BTreeSet<T>, before: Option<T>, now: Option<T>) {
+    if before == now {
+        return;
+    }
+    if let Some(before) = before {
+        order.remove(&before);
+    }
+    order.extend(now);
+}
+
+impl Orders {
+    /// The senders whose last one is not ready to pay this base fee.
+    pub(super) fn floors_below(
+        &self,
+        base_fee: u64,
+    ) -> impl Iterator<Item = &(u64, Rate, Reverse<u64>, SenderId)> {
+        self.floors.iter().take_while(move |(floor, ..)| *floor < base_fee)
+    }
+
+    /// The highest base fee at which something is offered.
+    pub(super) fn highest_offering(&self) -> Option<u64> {
+        self.offering.last().map(|(highest, _)| *highest)
+    }
+
+    /// A sender stands elsewhere. An order in which it stands where it stood is left alone: a transaction
+    /// that joins others of its sender moves the sender in one or two of them.
+    pub(super) fn relist(&mut self, id: SenderId, before: Option<Keys>, now: Option<Keys>) {
+        let head = |keys: Keys| (keys.head.0, keys.head.1, id, keys.highest);
+        move_in(&mut self.heads, before.map(head), now.map(head));
+        let lead = |keys: Keys| keys.leads.then(|| tipless(head(keys), keys.since));
+        move_in(&mut self.leads, before.and_then(lead), now.and_then(lead));
+        let offered = |keys: Keys| (!keys.is_closed).then_some((keys.highest, id));
+        move_in(&mut self.offering, before.and_then(offered), now.and_then(offered));
+        let tail = |keys: Keys| (!keys.is_kept).then_some((keys.tail.0, keys.tail.1, id));
+        move_in(&mut self.tails, before.and_then(tail), now.and_then(tail));
+        let floor = |keys: Keys| {
+            let (rate, arrival, id) = tail(keys).filter(|_| keys.floor < u64::MAX)?;
+            Some((keys.floor, rate, arrival, id))
+        };
+        move_in(&mut self.floors, before.and_then(floor), now.and_then(floor));
+    }
+}
