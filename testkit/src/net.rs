@@ -289,6 +289,19 @@ impl Member {
         Ok(line.with_context(|| format!("{} has no metric {name}", self.name))?.trim().parse()?)
     }
 
+    /// What `/readyz` says, whether the node is ready or not.
+    pub fn readiness(&self) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&Connection::open(self.rpc)?.get_any("/readyz")?)?)
+    }
+
+    /// The check of this name in `/readyz`: `{name, ok, detail}`.
+    pub fn check(&self, name: &str) -> anyhow::Result<Value> {
+        let answer = self.readiness()?;
+        let mut checks = answer["checks"].as_array().into_iter().flatten();
+        let check = checks.find(|check| check["name"] == name).cloned();
+        check.with_context(|| format!("{} has no check {name}: {answer}", self.name))
+    }
+
     /// The seed of the key that names it on the networks.
     pub fn node_key(&self) -> anyhow::Result<[u8; 32]> {
         let text = std::fs::read_to_string(self.home.join("keys/node.key"))?;

@@ -17,7 +17,7 @@ use types::tx::MinerBond;
 use types::{Amount, Body};
 
 use crate::forks::{
-    AHEAD, VALIDATORS, begins_with_snapshot, cast, check, fixes, forks, net_with, snapshots,
+    AHEAD, VALIDATORS, begins_with_snapshot, cast, fixes, forks, net_with, snapshots,
     stopped_and_verified, votes,
 };
 
@@ -53,7 +53,7 @@ fn vote_for_v7(net: &Net, ahead: u64) -> anyhow::Result<u64> {
     votes(&net.members[2], height)?;
     for member in &net.members[..VALIDATORS] {
         fixes(member, height)?;
-        let said = check(member, "forks")?;
+        let said = member.check("forks")?;
         ensure!(said["ok"] == true, "{said}");
         let detail = said["detail"].as_str().unwrap_or_default();
         let expected = format!("v7 begins with block {height}, ");
@@ -163,7 +163,7 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
     ensure!(forks(&net.members[LATE])?.get("missing").is_none(), "no earlier vote matters to it");
     for member in net.running() {
         ensure!(v7_of(member)? == Some(height), "{}", member.name);
-        let said = check(member, "forks")?;
+        let said = member.check("forks")?;
         let expected = format!("v7 has been active since block {height}; this program knows it");
         ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
         ensure!(member.metric("ombra_fork_blocks_left").is_err(), "no other fork is fixed");
@@ -252,7 +252,7 @@ fn a_node_without_the_votes_waits_before_the_height_and_goes_on_when_somebody_ha
     ensure!(refused < 10 + 4 * usize::try_from(since.elapsed().as_secs())?, "{refused} times");
     ensure!(forks(waits)?["missing"] == json!({ "from": 1, "to": began }), "{}", forks(waits)?);
     ensure!(v7_of(waits)?.is_none());
-    let said = check(waits, "forks")?;
+    let said = waits.check("forks")?;
     let detail = said["detail"].as_str().unwrap_or_default();
     let expected = format!("the votes in the blocks 1 to {began} are not counted yet");
     ensure!(said["ok"] == false && detail.ends_with(&expected), "{said}");
@@ -263,7 +263,7 @@ fn a_node_without_the_votes_waits_before_the_height_and_goes_on_when_somebody_ha
     waits.reaches(tip)?;
     net.same_block(height)?;
     net.same_block(tip)?;
-    let said = check(&net.members[waiting], "forks")?;
+    let said = net.members[waiting].check("forks")?;
     ensure!(said["ok"] == true, "{said}");
     net.members[waiting].stop()?;
     net.members[waiting].db("verify").map(drop)

@@ -12,8 +12,7 @@ use testkit::workload::keys;
 use types::{Body, Hash};
 
 use crate::forks::{
-    AHEAD, VALIDATORS, begins_with_snapshot, cast, check, forks, net_with, snapshots,
-    stopped_and_verified,
+    AHEAD, VALIDATORS, begins_with_snapshot, cast, forks, net_with, snapshots, stopped_and_verified,
 };
 
 /// Begins with a snapshot between the votes and the fork.
@@ -46,7 +45,7 @@ fn vote_for_v8(net: &Net) -> anyhow::Result<u64> {
         wait_for(&format!("the fixed height on {}", member.name), || {
             Ok((v8_of(member)? == Some(height)).then_some(()))
         })?;
-        let said = check(member, "forks")?;
+        let said = member.check("forks")?;
         let detail = said["detail"].as_str().unwrap_or_default();
         let expected = format!("v8 begins with block {height}, ");
         ensure!(detail.starts_with(&expected) && detail.ends_with("knows it"), "{detail}");
@@ -135,7 +134,7 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     begins_with_snapshot(&mut net.members[LATE])?;
     for member in net.running() {
         ensure!(v8_of(member)? == Some(height), "{}", member.name);
-        let said = check(member, "forks")?;
+        let said = member.check("forks")?;
         let expected = format!("v8 has been active since block {height}; this program knows it");
         ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
     }

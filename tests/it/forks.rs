@@ -3,9 +3,8 @@
 
 use std::process::Output;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
-use testkit::http::Connection;
 use testkit::net::{Member, Net, NetOptions};
 use testkit::node::{program, wait_for};
 
@@ -71,13 +70,6 @@ pub(crate) fn votes(member: &Member, height: u64) -> anyhow::Result<()> {
 
 pub(crate) fn forks(member: &Member) -> anyhow::Result<Value> {
     member.call("ombra_forks", &json!([]))
-}
-
-/// The check of this name in `/readyz`.
-pub(crate) fn check(member: &Member, name: &str) -> anyhow::Result<Value> {
-    let answer: Value = serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?;
-    let mut checks = answer["checks"].as_array().into_iter().flatten();
-    checks.find(|check| check["name"] == name).cloned().context("no such check")
 }
 
 /// Waits until a node says that the height is fixed.
@@ -153,7 +145,7 @@ fn a_validator_follows_the_chain_while_nobody_has_the_blocks_before_its_snapshot
     let height = net.members[0].height()?;
     let last = &net.members[VALIDATORS - 1];
     last.reaches(height + 20)?;
-    let said = check(last, "forks")?;
+    let said = last.check("forks")?;
     assert_eq!(said["ok"], false, "{said}");
     assert!(said["detail"].as_str().is_some_and(|it| it.contains("are not counted yet")), "{said}");
     assert_eq!(last.metric("ombra_consensus_votes_signed_total")?, 0);
@@ -202,7 +194,7 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
             states.filter(|fork| fork["fork"] == "v9").map(|fork| &fork["fixed"]["height"]);
         Ok(fixed.any(|fixed| *fixed == json!(height)).then_some(()))
     })?;
-    let said = check(&net.members[3], "forks")?;
+    let said = net.members[3].check("forks")?;
     assert_eq!(said["ok"], true, "it serves until then");
     let detail = said["detail"].as_str().unwrap_or_default();
     assert!(detail.starts_with(&format!("v9 begins with block {height}, ")), "{detail}");

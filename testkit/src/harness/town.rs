@@ -274,11 +274,13 @@ fn move_addresses(settings: &Path, base: u16, nodes: usize) -> anyhow::Result<()
     Ok(())
 }
 
-/// Waits until a node's chain has stopped being behind another's.
+/// Waits until a node's chain has stopped being behind another's, and the node says so itself: until
+/// then it refuses transactions.
 pub fn catches_up(behind: &Member, ahead: &Member) -> anyhow::Result<Duration> {
     let started = Instant::now();
     wait_for(&format!("{} to catch up", behind.name), || {
-        Ok((behind.height()? + 1 >= ahead.height()?).then_some(()))
+        let is_level = behind.height()? + 1 >= ahead.height()?;
+        Ok((is_level && behind.check("lag")?["ok"] == true).then_some(()))
     })?;
     Ok(started.elapsed())
 }

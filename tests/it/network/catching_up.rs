@@ -38,11 +38,6 @@ fn syncing(member: &Member) -> anyhow::Result<bool> {
     Ok(info["syncing"].as_bool().expect("chainInfo tells it"))
 }
 
-/// `/readyz` as an object.
-fn readiness(member: &Member) -> anyhow::Result<Value> {
-    Ok(serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?)
-}
-
 fn check(readiness: &Value, name: &str) -> Value {
     let checks = readiness["checks"].as_array().into_iter().flatten();
     checks.clone().find(|check| check["name"] == name).cloned().expect("the check is listed")
@@ -55,7 +50,7 @@ fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() ->
     net.members[NEWCOMER].start()?;
     let newcomer = &net.members[NEWCOMER];
     wait_for("the newcomer to be syncing", || {
-        let seen = readiness(newcomer)?;
+        let seen = newcomer.readiness()?;
         if !syncing(newcomer)? {
             anyhow::ensure!(newcomer.height()? == 0, "it caught up unseen");
             return Ok(None);
@@ -100,7 +95,7 @@ fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() ->
     net.same_block(next)?;
     // Whether it is ready as a whole depends on the age of a tip that changes every few milliseconds.
     wait_for("it not to lag", || {
-        let lag = check(&readiness(&net.members[NEWCOMER])?, "lag");
+        let lag = net.members[NEWCOMER].check("lag")?;
         Ok((lag["ok"] == json!(true)).then_some(()))
     })
 }

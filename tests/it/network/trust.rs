@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::http::Connection;
 use testkit::net::{Member, Net, NetOptions};
 use testkit::node::{binary, wait_for};
 use testkit::process::Signal;
@@ -76,19 +75,15 @@ fn trusting(height: u64, hash: &str) -> [(&'static str, String); 2] {
     ]
 }
 
-fn ready(member: &Member) -> anyhow::Result<Value> {
-    Ok(serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?)
-}
-
 /// Waits until a node that has no block says that it waits for a second peer.
 fn waits_for_a_second(newcomer: &Member) -> anyhow::Result<()> {
     wait_for("the newcomer to say what it waits for", || {
         ensure!(newcomer.height()? == 0, "it has taken the word of one");
-        let ready = ready(newcomer)?;
-        let checks = ready["checks"].as_array().into_iter().flatten();
-        let mut lag = checks.filter(|check| check["name"] == "lag");
-        let detail = lag.find_map(|check| check["detail"].as_str());
-        Ok(detail.is_some_and(|it| it.contains("two of the named peers")).then_some(()))
+        let lag = newcomer.check("lag")?;
+        Ok(lag["detail"]
+            .as_str()
+            .is_some_and(|it| it.contains("two of the named peers"))
+            .then_some(()))
     })
 }
 
@@ -118,7 +113,7 @@ fn a_newcomer_takes_the_chain_that_two_named_peers_have_and_not_the_one_of_the_f
     let log = newcomer.logged()?;
     let told = log.lines().filter(|line| line.contains("no block is trusted (`sync.trusted`)"));
     assert_eq!(1, told.count(), "{log}");
-    let ready = ready(newcomer)?;
+    let ready = newcomer.readiness()?;
     assert_eq!(
         (&json!("chain"), &json!(1_209_600_000)),
         (&ready["trust"]["anchor"], &ready["trust"]["periodMs"]),
@@ -136,7 +131,7 @@ fn a_newcomer_of_which_one_of_two_peers_is_away_waits_for_it() -> anyhow::Result
     histories.newcomer().start_with(&[peers])?;
     let newcomer = &histories.net.members[NEWCOMER];
     waits_for_a_second(newcomer)?;
-    assert_eq!(json!("genesis"), ready(newcomer)?["trust"]["anchor"]);
+    assert_eq!(json!("genesis"), newcomer.readiness()?["trust"]["anchor"]);
     let alone = json!([validator]).to_string();
     histories.net.members[2].start_with(&[(PEERS, alone)])?;
     histories.net.members[NEWCOMER].reaches(HEIGHT)
