@@ -74,7 +74,7 @@ unsafe impl GlobalAlloc for Counting {
 
 static AGENT: LazyLock<Agent> = LazyLock::new(|| {
     // The interpreter panics on some modules while it compiles them, which the miner catches and
-    // takes for a refusal. The fuzzer would end at the panic itself; without its hook it ends where
+    // takes for a rejection. The fuzzer would end at the panic itself; without its hook it ends where
     // nobody catches it.
     std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     Agent::read(Hash::ZERO, METADATA).expect("the metadata of the example")

@@ -324,7 +324,7 @@ impl Outbox {
     async fn send(&self, slip: &Slip) -> Sent {
         match self.setting.ledger.send(&slip.text).await {
             Ok(()) => Sent::Taken,
-            Err(ChainError::Refused { code, message: _ }) if !passes(&code) => Sent::Refused(code),
+            Err(ChainError::Rejected { code, message: _ }) if !passes(&code) => Sent::Refused(code),
             Err(error) => {
                 tracing::warn!(%error, "sending the same transaction again");
                 Sent::NotYet
@@ -376,7 +376,7 @@ impl Outbox {
     }
 }
 
-/// Whether a refusal with this code may pass by itself, so that the same bytes can still be included.
+/// Whether a rejection with this code may pass by itself, so that the same bytes can still be included.
 fn passes(code: &str) -> bool {
     const PASSING: [&str; 6] =
         ["POOL_FULL", "SENDER_LIMIT", "CLOCK_SKEW", "NONCE_TOO_HIGH", "FEE_ABOVE_MAX", "EVICTED"];

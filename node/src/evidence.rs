@@ -80,8 +80,8 @@ impl EvidenceSender {
                 tracing::warn!(%accused, height, hash = %accepted.hash, "sent evidence");
             }
             // Mostly another one's evidence waits already.
-            Some(Err(IngestError::Rejected(refusal))) => {
-                tracing::debug!(%accused, height, %refusal, "the pool did not take the evidence");
+            Some(Err(IngestError::Rejected(rejection))) => {
+                tracing::debug!(%accused, height, %rejection, "the pool did not take the evidence");
             }
             Some(Err(error)) => {
                 tracing::info!(%accused, height, %error, "the evidence cannot be sent yet");

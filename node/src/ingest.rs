@@ -47,7 +47,7 @@ pub(crate) type Answer = Result<Accepted, IngestError>;
 /// Who brought a submission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// A client, who gets the first refusal in the order of docs/protocol.md section 9, and whose
+    /// A client, who gets the first rejection in the order of docs/protocol.md section 9, and whose
     /// submissions come first in a batch.
     Client,
     /// A peer: what the state refuses anyhow is refused for that, whatever its signature is worth.
@@ -226,12 +226,12 @@ impl IngestService {
             Origin::Peer => verifier.check_after_glance(texts, height, pool),
         };
         let mut txs = Vec::with_capacity(checked.len());
-        let refusals: Vec<Option<Rejection>> =
+        let rejections: Vec<Option<Rejection>> =
             checked.into_iter().map(|tx| tx.map(|tx| txs.push(tx)).err()).collect();
         let mut admitted = pool.submit(&txs, now_ms()).into_iter();
         let (unwritten, fault) = self.write_journal();
-        let answers = refusals.into_iter().map(|refusal| {
-            if let Some(reason) = refusal {
+        let answers = rejections.into_iter().map(|rejection| {
+            if let Some(reason) = rejection {
                 return Err(IngestError::Rejected(reason));
             }
             let accepted = admitted.next().unwrap_or_else(unanswered).map_err(not_admitted)?;

@@ -144,7 +144,7 @@ impl Node {
     }
 
     /// Calls a method that must be refused and answers the error object.
-    pub fn refusal(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
+    pub fn rejection(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer: Value =
             serde_json::from_str(&Connection::open(self.rpc)?.post(&call.to_string())?)?;

@@ -51,7 +51,7 @@ const DEAR_PER_CALL: u64 = 900_000_000;
 const BOND: u64 = 20_000_000;
 /// Between two looks at what is to be done.
 const LOOK: Duration = Duration::from_millis(20);
-/// Refusals of what comes before its time.
+/// Rejections of what comes before its time.
 const TOO_EARLY: [&str; 3] = ["CALL_NOT_FOUND", "NOT_MEMBER", "CALL_PHASE"];
 
 /// The miners. They end when this is dropped.

@@ -47,7 +47,7 @@ mod randomness;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
-mod refusals;
+mod rejections;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]

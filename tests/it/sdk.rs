@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testkit::node::{DevOptions, Node, binary};
 use testkit::python::{run, with_packages};
 
-use crate::refusals::before_the_fork;
+use crate::rejections::before_the_fork;
 
 /// The SDK, and what checks the OpenAPI document.
 pub(crate) const PACKAGES: [&str; 2] = ["ombrachain==0.1.0", "openapi-spec-validator==0.9.0"];

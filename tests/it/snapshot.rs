@@ -101,7 +101,7 @@ fn story(node: &Member) -> anyhow::Result<Open> {
     Ok(Open { miner, run, turn, blob })
 }
 
-fn refusal(node: &Member, method: &str, params: &Value) -> anyhow::Result<Value> {
+fn rejection(node: &Member, method: &str, params: &Value) -> anyhow::Result<Value> {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let answer = Connection::open(node.rpc)?.post(&call.to_string())?;
     let answer: Value = serde_json::from_str(&answer)?;
@@ -182,7 +182,7 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
         ("ombra_getAccountTransactions", json!([open.miner.address()])),
         ("ombra_getConversation", json!([actor::conversation()])),
     ] {
-        let error = refusal(follower, method, &params)?;
+        let error = rejection(follower, method, &params)?;
         assert_eq!(error["code"], -32052, "{method}: {error}");
         assert_eq!(error["data"]["code"], "HISTORY_UNAVAILABLE", "{method}");
         assert_eq!(error["data"]["earliestBlock"], earliest, "{method}");

@@ -385,7 +385,7 @@ fn submit(
         let refused = answer.matches("\"error\"").count();
         if refused > 0 && lane.refused == 0 {
             let shown: String = answer.chars().take(600).collect();
-            writeln!(std::io::stderr(), "first refusal: {shown}")?;
+            writeln!(std::io::stderr(), "first rejection: {shown}")?;
         }
         lane.refused += refused;
     }

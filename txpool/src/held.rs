@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::tx::Subject;
 use types::{Address, CheckedTx, Code, Hash, Rejection};
 
-/// Whether a refusal is one for a call's phase: before the members are drawn nobody is one.
+/// Whether a rejection is one for a call's phase: before the members are drawn nobody is one.
 pub(crate) const fn is_about_the_phase(reason: &Rejection) -> bool {
     matches!(reason.code(), Code::CallPhase | Code::NotMember)
 }

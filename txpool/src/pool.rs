@@ -143,18 +143,18 @@ impl Pool {
     /// let go every few transactions.
     #[must_use]
     pub fn glance(&self, txs: &[CheckedTx]) -> Vec<Option<Rejection>> {
-        let (mut paid, mut refusals) = (BTreeSet::new(), Vec::with_capacity(txs.len()));
+        let (mut paid, mut rejections) = (BTreeSet::new(), Vec::with_capacity(txs.len()));
         for some in txs.chunks(GLANCE_TXS) {
             let mut core = self.core();
             for tx in some {
-                let refusal = core.glance(tx, &paid).ok().flatten();
-                if refusal.is_none() {
+                let rejection = core.glance(tx, &paid).ok().flatten();
+                if rejection.is_none() {
                     paid.extend(tx.body().payee(tx.from()));
                 }
-                refusals.push(refusal);
+                rejections.push(rejection);
             }
         }
-        refusals
+        rejections
     }
 
     /// Follows a block that was committed: removes what it holds, drops what became invalid, and

@@ -67,7 +67,7 @@ pub trait PricedDraft {
     /// the base fee has fallen.
     ///
     /// # Errors
-    /// The refusal, `FEE_ABOVE_MAX`.
+    /// The rejection, `FEE_ABOVE_MAX`.
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
 }
 
@@ -84,7 +84,7 @@ pub trait PhasedDraft {
     /// either: peers whose programs do not know the fork would ban whoever passes it on.
     ///
     /// # Errors
-    /// The refusal, `INVALID_FIELD`.
+    /// The rejection, `INVALID_FIELD`.
     fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection>;
 }
 
@@ -106,7 +106,7 @@ pub trait PendingLedger: PricedDraft + PhasedDraft + Send {
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError>;
 
     /// Executes on the draft, with every rule of block execution: the nonce must be the draft's,
-    /// the draft's balance must suffice, and so on. A refusal leaves the draft as it was.
+    /// the draft's balance must suffice, and so on. A rejection leaves the draft as it was.
     ///
     /// # Errors
     /// [`AdmitError::Rejected`] by the first rule that fails, or [`AdmitError::Fault`].

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use types::tx::Subject;
 use types::{Body, Code, Hash, Transaction};
 
-/// Whether a refusal says that its sender has no business with the subject: then the sender's later
-/// transactions about it cannot be right either. (Any other refusal may be about one transaction
+/// Whether a rejection says that its sender has no business with the subject: then the sender's later
+/// transactions about it cannot be right either. (Any other rejection may be about one transaction
 /// alone, and the sender may put another one in its place.)
 pub(crate) const fn is_about_the_subject(code: Code) -> bool {
     matches!(

@@ -100,7 +100,7 @@ impl Verifier {
     }
 
     /// The same for texts that nobody waits for: those that the pool would refuse for nonce or balance
-    /// are refused before anybody looks at their signatures ([`Pool::glance`]). So a refusal by the
+    /// are refused before anybody looks at their signatures ([`Pool::glance`]). So a rejection by the
     /// state may stand where [`Verifier::check`] has one for a bad signature.
     #[must_use]
     pub fn check_after_glance<T>(&self, texts: Vec<T>, height: u64, pool: &Arc<Pool>) -> Answers
@@ -248,12 +248,12 @@ fn pass_on<T>(
     let mut checked = check(passed).into_iter();
     refused
         .into_iter()
-        .filter_map(|refusal| refusal.map_or_else(|| checked.next(), |it| Some(Err(it))))
+        .filter_map(|rejection| rejection.map_or_else(|| checked.next(), |it| Some(Err(it))))
         .collect()
 }
 
 /// Refuses those that the state refuses as it is, before their signatures are looked at.
 fn glance(txs: Vec<CheckedTx>, pool: &Pool) -> Answers {
-    let refusals = pool.glance(&txs);
-    txs.into_iter().zip(refusals).map(|(tx, refusal)| refusal.map_or(Ok(tx), Err)).collect()
+    let rejections = pool.glance(&txs);
+    txs.into_iter().zip(rejections).map(|(tx, rejection)| rejection.map_or(Ok(tx), Err)).collect()
 }

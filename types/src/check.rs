@@ -171,7 +171,7 @@ pub fn fork_not_active(tx: &Transaction, height: u64, active_from: u64) -> Rejec
 /// # Errors
 /// MALFORMED or INVALID_FIELD.
 pub fn check_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'tx Bid, Rejection> {
-    check_members_of_v7(tx, params).map_err(|refusal| refusal.since(Fork::V7.name()))
+    check_members_of_v7(tx, params).map_err(|rejection| rejection.since(Fork::V7.name()))
 }
 
 fn check_members_of_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'tx Bid, Rejection> {
@@ -202,7 +202,7 @@ fn check_members_of_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'t
 pub fn check_v8(tx: &Transaction, params: &Params) -> Result<(), Rejection> {
     let (signer, timestamp) = (tx.from(), tx.timestamp());
     let checked = tx.body().check_latest(&StaticView { params, signer, timestamp });
-    checked.map_err(|refusal| refusal.since(Fork::V8.name()))
+    checked.map_err(|rejection| rejection.since(Fork::V8.name()))
 }
 
 /// Checks what a transaction must satisfy in addition before v8: nothing is longer than the limits
@@ -212,7 +212,7 @@ pub fn check_v8(tx: &Transaction, params: &Params) -> Result<(), Rejection> {
 /// INVALID_FIELD.
 pub fn check_before_v8(tx: &Transaction) -> Result<(), Rejection> {
     let Body::AgentRequest(request) = tx.body() else { return Ok(()) };
-    request.check_before_v8().map_err(|refusal| refusal.since(Fork::V8.name()))
+    request.check_before_v8().map_err(|rejection| rejection.since(Fork::V8.name()))
 }
 
 fn bad_signature(tx: &Transaction) -> Rejection {

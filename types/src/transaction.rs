@@ -91,7 +91,7 @@ pub enum DecodeTxError {
     },
     /// The payload is rejected.
     #[error("a stored transaction is refused: {0}")]
-    Refused(#[source] Rejection),
+    Rejected(#[source] Rejection),
     /// The payload is not in canonical form.
     #[error("a stored transaction is not in canonical form")]
     NotCanonical,
@@ -175,14 +175,14 @@ impl Transaction {
         limits: &SizeLimits,
     ) -> Result<(Self, &'a [u8]), DecodeTxError> {
         let (payload, signature, rest) = split(bytes)?;
-        let (value, canonical) = read_json(payload, limits).map_err(DecodeTxError::Refused)?;
+        let (value, canonical) = read_json(payload, limits).map_err(DecodeTxError::Rejected)?;
         if canonical.as_bytes() != payload {
             return Err(DecodeTxError::NotCanonical);
         }
         let seal = Seal { hash: None, signature: Some(signature) };
         let tx = Fields::of(&value)
             .and_then(|fields| Self::from_payload(canonical, &fields, seal, limits))
-            .map_err(DecodeTxError::Refused)?;
+            .map_err(DecodeTxError::Rejected)?;
         Ok((tx, rest))
     }
 

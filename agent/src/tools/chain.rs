@@ -228,7 +228,7 @@ fn not_found() -> Failure {
 fn of_client(error: ClientError) -> Failure {
     match error {
         ClientError::NotFound { .. } => not_found(),
-        ClientError::BadParams { .. } | ClientError::Refused(_) => {
+        ClientError::BadParams { .. } | ClientError::Rejected(_) => {
             Failure::failed("the node does not take this question")
         }
         ClientError::NotServing { .. } | ClientError::Limited { .. } => {

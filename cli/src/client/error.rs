@@ -23,7 +23,7 @@ pub enum CliError {
     UnknownFork(String),
     /// The chain's rules refuse a transaction: its code and sentence.
     #[error("rejected by the chain: {code}: {message}")]
-    Refused {
+    Rejected {
         /// The code of docs/protocol.md section 9.
         code: String,
         /// The sentence for people.
@@ -77,7 +77,7 @@ impl CliError {
         match self {
             Self::Usage(_) => 2,
             Self::NoAnswer { .. } | Self::Away(_) => 3,
-            Self::Refused { .. } => 4,
+            Self::Rejected { .. } => 4,
             Self::Unsafe(_) | Self::UnknownFork(_) => 5,
             Self::Client(error) => client_exit_code(error),
             Self::Wallet(error) if is_wrong_usage(error) => 2,
@@ -94,10 +94,10 @@ impl CliError {
     }
 
     /// Whether the chain's rules refuse a transaction with this code.
-    pub(super) fn is_refusal(&self, wanted: &str) -> bool {
+    pub(super) fn is_rejection(&self, wanted: &str) -> bool {
         match self {
-            Self::Refused { code, .. } => code == wanted,
-            Self::Noted { failure, .. } => failure.is_refusal(wanted),
+            Self::Rejected { code, .. } => code == wanted,
+            Self::Noted { failure, .. } => failure.is_rejection(wanted),
             Self::Usage(_)
             | Self::Failed(_)
             | Self::Unsafe(_)
@@ -120,7 +120,7 @@ impl CliError {
     /// nobody signs and pays a second time unaware.
     pub(super) fn after_signing(self, hash: &Hash) -> Self {
         let note = match self {
-            Self::Refused { .. } => format!("the transaction was {hash}"),
+            Self::Rejected { .. } => format!("the transaction was {hash}"),
             Self::Usage(_)
             | Self::Failed(_)
             | Self::Unsafe(_)
@@ -147,17 +147,17 @@ impl CliError {
 
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
-        let ClientError::Refused(refusal) = error else {
+        let ClientError::Rejected(rejection) = error else {
             return Self::Client(error);
         };
-        Self::Refused { code: refusal.code, message: refusal.message }
+        Self::Rejected { code: rejection.code, message: rejection.message }
     }
 }
 
 impl From<ChainError> for CliError {
     fn from(error: ChainError) -> Self {
         match error {
-            ChainError::Refused { code, message } => Self::Refused { code, message },
+            ChainError::Rejected { code, message } => Self::Rejected { code, message },
             ChainError::Away(why) => Self::Away(why),
             ChainError::Strange(why) => Self::Failed(why),
         }
@@ -198,7 +198,7 @@ fn client_exit_code(error: &ClientError) -> u8 {
         ClientError::BadUrl { .. } | ClientError::BadParams { .. } | ClientError::OtherChain(_) => {
             2
         }
-        ClientError::Refused(_) => 4,
+        ClientError::Rejected(_) => 4,
         ClientError::NotFound { .. }
         | ClientError::NotServing { .. }
         | ClientError::Limited { .. }

@@ -344,8 +344,8 @@ async fn wrong_passwords_are_1_and_wrong_words_and_names_are_2() {
 }
 
 #[test]
-fn a_refusal_is_4_and_a_closed_pipe_is_quiet() {
-    let refused = CliError::Refused { code: "NONCE_STALE".into(), message: "m".into() };
+fn a_rejection_is_4_and_a_closed_pipe_is_quiet() {
+    let refused = CliError::Rejected { code: "NONCE_STALE".into(), message: "m".into() };
     assert_eq!(4, refused.exit_code());
     assert!(refused.to_string().contains("NONCE_STALE: m"));
     let closed = CliError::from(io::Error::from(io::ErrorKind::BrokenPipe));
@@ -361,7 +361,7 @@ fn every_failure_after_signing_names_the_transaction() {
     let failed = CliError::from(away).after_signing(&hash);
     assert_eq!(1, failed.exit_code());
     assert!(failed.to_string().ends_with(&format!("ask: ombra query tx {hash}")), "{failed}");
-    let refused = CliError::Refused { code: "NONCE_STALE".into(), message: "m".into() };
+    let refused = CliError::Rejected { code: "NONCE_STALE".into(), message: "m".into() };
     let refused = refused.after_signing(&hash);
     assert_eq!(4, refused.exit_code());
     assert!(refused.to_string().contains(&hash.to_string()), "{refused}");

@@ -29,7 +29,9 @@ pub(crate) fn failed(error: ProgramError) -> CliError {
 
 pub(super) fn not_answered(error: miner::chain::ChainError) -> CliError {
     match error {
-        miner::chain::ChainError::Refused { code, message } => CliError::Refused { code, message },
+        miner::chain::ChainError::Rejected { code, message } => {
+            CliError::Rejected { code, message }
+        }
         miner::chain::ChainError::Away(why) => CliError::Away(why),
         miner::chain::ChainError::Strange(_) => CliError::Failed(error.to_string()),
     }

@@ -117,8 +117,8 @@ impl Node {
 /// What a failed call means here.
 fn error(error: ClientError) -> ChainError {
     match error {
-        ClientError::Refused(refusal) => {
-            ChainError::Refused { code: refusal.code, message: refusal.message }
+        ClientError::Rejected(rejection) => {
+            ChainError::Rejected { code: rejection.code, message: rejection.message }
         }
         ClientError::Unreachable { .. }
         | ClientError::NotServing { .. }

@@ -201,7 +201,7 @@ impl FakeChain {
         };
         let outcome = tokio::time::timeout(Duration::from_secs(30), wait).await;
         let state = self.state.lock();
-        let told = || (state.log().collect::<Vec<_>>(), &state.lost, &state.refusals);
+        let told = || (state.log().collect::<Vec<_>>(), &state.lost, &state.rejections);
         assert!(outcome.is_ok(), "the chain did not get there: {:#?}", told());
     }
 
@@ -325,7 +325,7 @@ impl Ledger for FakeChain {
         crate::testing::crash_point();
         self.reach().await?;
         let outcome = self.accept(text);
-        if let (Err(ChainError::Refused { code, .. }), Some(files)) = (&outcome, &self.files) {
+        if let (Err(ChainError::Rejected { code, .. }), Some(files)) = (&outcome, &self.files) {
             files.lock().1.write_all(format!("{code}\n").as_bytes()).unwrap();
         }
         if self.files.is_some() && !self.is_lazy {
@@ -366,17 +366,17 @@ impl Ledger for FakeChain {
 impl FakeChain {
     fn accept(&self, text: &str) -> Answer<()> {
         let mut state = self.state.lock();
-        let tx = state.parse(text).map_err(|rejection| ChainError::Refused {
+        let tx = state.parse(text).map_err(|rejection| ChainError::Rejected {
             code: rejection.code().as_str().into(),
             message: rejection.to_string(),
         })?;
         if state.is_known(&tx.hash()) {
             return Ok(());
         }
-        let refusal = state.refuse.pop().or_else(|| state.nonce_fault(&tx));
-        if let Some(code) = refusal {
-            state.refusals.push(code.to_owned());
-            return Err(ChainError::Refused { code: code.into(), message: "refused".into() });
+        let rejection = state.refuse.pop().or_else(|| state.nonce_fault(&tx));
+        if let Some(code) = rejection {
+            state.rejections.push(code.to_owned());
+            return Err(ChainError::Rejected { code: code.into(), message: "refused".into() });
         }
         match state.forgets.checked_sub(1) {
             Some(left) => state.forgets = left,

@@ -231,9 +231,9 @@ pub enum Notice {
 /// Why the node did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// The chain's rules refuse the transaction.
+    /// The chain's rules reject the transaction.
     #[error("{code}: {message}")]
-    Refused {
+    Rejected {
         /// The code of docs/protocol.md section 9.
         code: String,
         /// The sentence for people.
@@ -253,7 +253,7 @@ impl ChainError {
     pub const fn is_passing(&self) -> bool {
         match self {
             Self::Away(_) => true,
-            Self::Refused { .. } | Self::Strange(_) => false,
+            Self::Rejected { .. } | Self::Strange(_) => false,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Content {
 
 impl Inner {
     /// Keeps a text as a finalised blob, and goes on where it was left; gives the blob's id. The inner
-    /// error is the code of a refusal.
+    /// error is the code of a rejection.
     pub(super) async fn keep(
         &self,
         entry: &Entry,

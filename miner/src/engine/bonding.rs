@@ -18,7 +18,7 @@ use crate::chain::Stake;
 use crate::journal::entry::{Entry, Outcome, Purpose};
 use crate::policy::{Bonded, Decision, Reason};
 
-/// The code of the refusal of a claim for which too little is free.
+/// The code of the rejection of a claim for which too little is free.
 const TOO_SMALL: &str = "BOND_TOO_SMALL";
 
 /// What the claims of a wallet need of its bond.

@@ -644,12 +644,12 @@ async fn a_node_that_is_away_or_forgets_gets_the_same_bytes_again() {
     (bench.chain.state.lock().away, bench.chain.state.lock().forgets) = (7, 3);
     bench.finish(1).await;
     assert_eq!(vec!["CLAIM", "STEP", "STEP", "FINISH"], bench.sent());
-    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.chain.state.lock().rejections.is_empty());
     assert!(!bench.counters.events.lock().contains(&Event::LostRace));
 }
 
 #[tokio::test]
-async fn refusals_that_pass_are_waited_out_and_a_taken_nonce_is_replaced() {
+async fn rejections_that_pass_are_waited_out_and_a_taken_nonce_is_replaced() {
     for code in ["SENDER_LIMIT", "POOL_FULL", "EVICTED", "NONCE_STALE", "NONCE_TAKEN"] {
         let bench = Bench::new();
         bench.chain.add_run("x", 9_000, 5);
@@ -695,7 +695,7 @@ async fn several_runs_are_worked_on_at_once_with_one_row_of_nonces() {
     let nonces = bench.nonces();
     assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
     let state = bench.chain.state.lock();
-    assert!(state.refusals.is_empty(), "{:?}", state.refusals);
+    assert!(state.rejections.is_empty(), "{:?}", state.rejections);
     assert!(state.runs().iter().all(|run| run.status == RunStatus::Completed));
 }
 
@@ -748,7 +748,7 @@ async fn a_bound_is_kept_on_what_is_under_way() {
         bench.counters.until_finished(20).await;
     };
     bench.during(happens).await;
-    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.chain.state.lock().rejections.is_empty());
 }
 
 /// Plays that a rival gets one of four runs while all four claims are in the pool.
@@ -828,7 +828,7 @@ async fn a_miner_that_is_stopped_with_two_gaps_fills_both_at_its_next_start() {
     let bench = died_with_gaps(4, &[0, 2]).await;
     bench.finish(2).await;
     assert_eq!(vec!["TRANSFER", "CLAIM", "TRANSFER", "CLAIM"], bench.sent()[..4]);
-    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.chain.state.lock().rejections.is_empty());
     assert!(bench.journal.outbox().unwrap().is_empty());
 }
 
@@ -844,7 +844,7 @@ async fn a_miner_that_died_before_it_sent_a_filler_sends_it_with_one_for_the_gap
     bench.journal.sign(None, &filler).await.unwrap();
     bench.finish(1).await;
     assert_eq!(vec!["TRANSFER", "TRANSFER", "CLAIM"], bench.sent()[..3]);
-    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.chain.state.lock().rejections.is_empty());
     assert!(bench.journal.outbox().unwrap().is_empty());
 }
 
@@ -853,7 +853,7 @@ async fn a_miner_that_is_stopped_with_a_gap_fills_it_at_its_next_start() {
     let bench = died_with_gaps(3, &[0]).await;
     bench.finish(2).await;
     assert_eq!(vec!["TRANSFER", "CLAIM", "CLAIM"], bench.sent()[..3]);
-    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.chain.state.lock().rejections.is_empty());
 }
 
 #[tokio::test]
@@ -862,7 +862,7 @@ async fn a_node_that_is_behind_does_not_make_the_miner_sign_a_nonce_again() {
     bench.chain.add_run("tools=2", 9_000, 5);
     bench.chain.state.lock().nonces_behind = 1;
     bench.finish(1).await;
-    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.chain.state.lock().rejections.is_empty());
     assert_eq!(vec!["CLAIM", "STEP", "STEP", "STEP", "FINISH"], bench.sent());
 }
 

@@ -8,8 +8,8 @@ use crate::journal::entry::{Day, Entry, Outcome, Phase, Purpose, StepRecord};
 pub(crate) use crate::outbox::Verdict;
 use crate::ports::Ending;
 
-/// After so many refusals in one phase the work on a run is given up.
-const REFUSALS_MAX: u32 = 5;
+/// After so many rejections in one phase the work on a run is given up.
+const REJECTIONS_MAX: u32 = 5;
 
 /// The entry after the fate of one of its transactions, and what is added to the counts of the day.
 /// `step` is the record of the step that is next.
@@ -91,7 +91,7 @@ pub(super) fn settle(
     }
 }
 
-/// The entry of a call after the fate of the transaction of its phase. What a refusal means follows from
+/// The entry of a call after the fate of the transaction of its phase. What a rejection means follows from
 /// the chain's record of the call.
 pub(super) fn settle_call(entry: &CallEntry, verdict: &Verdict) -> CallEntry {
     let phase = match (&entry.phase, verdict) {
@@ -123,15 +123,18 @@ pub(super) fn unsigned(phase: &Phase) -> Phase {
 }
 
 fn fresh(entry: &Entry, phase: Phase) -> Entry {
-    Entry { refusals: 0, ..entry.at(phase) }
+    Entry { rejections: 0, ..entry.at(phase) }
 }
 
 /// Back to the phase before, unless that was tried too often.
 pub(super) fn refused(entry: &Entry, phase: Phase, code: &str) -> Entry {
-    let refusals = entry.refusals.saturating_add(1);
-    let phase =
-        if refusals >= REFUSALS_MAX { Phase::Over(Outcome::Stuck(code.to_owned())) } else { phase };
-    Entry { refusals, ..entry.at(phase) }
+    let rejections = entry.rejections.saturating_add(1);
+    let phase = if rejections >= REJECTIONS_MAX {
+        Phase::Over(Outcome::Stuck(code.to_owned()))
+    } else {
+        phase
+    };
+    Entry { rejections, ..entry.at(phase) }
 }
 
 /// Another transaction of the wallet took the nonce: the same can be signed with another one.
@@ -144,7 +147,7 @@ fn is_of_run(code: &str) -> bool {
     matches!(code, "ESCROW_EXHAUSTED" | "STEP_LIMIT" | "TOKENS_LIMIT" | UNPAID)
 }
 
-/// The code of the refusal of a long step or answer for whose place the wallet has no money.
+/// The code of the rejection of a long step or answer for whose place the wallet has no money.
 const UNPAID: &str = "INSUFFICIENT_BALANCE";
 
 /// The end of a run whose answer has no place: without one it costs nothing, and a run that does not end

@@ -164,7 +164,7 @@ impl Inner {
         let reason = cut(reason, 200);
         tracing::info!(run = %entry.run.id, status = ending.status.as_str(), reason, "ending");
         let ending = Phase::Ending(ending);
-        self.parts.journal.put(&Entry { refusals: 0, ..entry.at(ending) }).await?;
+        self.parts.journal.put(&Entry { rejections: 0, ..entry.at(ending) }).await?;
         Ok(())
     }
 

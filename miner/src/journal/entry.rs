@@ -104,8 +104,9 @@ pub struct Entry {
     pub tokens: u64,
     /// Turns of the conversation that are still to be written.
     pub turns: Vec<Turn>,
-    /// How often the chain refused the transaction of this phase.
-    pub refusals: u32,
+    /// How often the chain rejected the transaction of this phase.
+    #[serde(rename = "refusals")]
+    pub rejections: u32,
     /// When the slot was reserved, milliseconds since 1970.
     pub reserved_ms: u64,
     /// How a run that is over was ended, with what its requester reads; before that the phase has it.
@@ -128,7 +129,7 @@ impl Entry {
             steps: 0,
             tokens: 0,
             turns: Vec::new(),
-            refusals: 0,
+            rejections: 0,
             reserved_ms: now_ms,
             ending: None,
         }
@@ -391,7 +392,7 @@ pub struct Swept {
     pub total_micro: u64,
     /// When the last one was signed, milliseconds since 1970; 0 if there was none.
     pub signed_ms: u64,
-    /// What became of it: its hash and amount once it is included, or the code of its refusal; none
+    /// What became of it: its hash and amount once it is included, or the code of its rejection; none
     /// while that is not known.
     pub last: Option<SweptLast>,
 }

@@ -22,7 +22,7 @@ use crate::operate::{OfferFact, OfferState};
 /// be, so that small earnings do not cost a transaction each.
 const PARTS: u64 = 20;
 
-/// The longest pause after a refusal.
+/// The longest pause after a rejection.
 const REFUSED_PAUSE_MAX: Duration = Duration::from_secs(600);
 /// How often it is looked, without a table `[market]`, whether offers stand that nobody serves.
 const UNSERVED_PAUSE: Duration = Duration::from_secs(600);
@@ -51,7 +51,7 @@ impl Kept {
 
 impl Shared {
     /// Keeps bond and offers as they are configured, when that changes and every so often. After a
-    /// refusal, and while the bond is too small, it waits longer and longer.
+    /// rejection, and while the bond is too small, it waits longer and longer.
     pub(super) async fn keep_offers(&self) -> Result<(), Halt> {
         let mut config = self.market.config.clone();
         let poll = Duration::from_millis(self.inner.parts.config.poll_ms);

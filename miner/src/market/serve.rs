@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// Signs, sends, and writes down what became of it. After a refusal it waits a little: what follows is
+    /// Signs, sends, and writes down what became of it. After a rejection it waits a little: what follows is
     /// decided by the chain's record, which the node may not have yet.
     async fn send(
         &self,

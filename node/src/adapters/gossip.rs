@@ -118,7 +118,7 @@ fn outcome(answer: Answer) -> Outcome {
         Ok(Accepted { is_new: true, .. }) => Outcome::New,
         Ok(_) => Outcome::Known,
         // The sender may be behind a fork that has changed what is right. That is no offence, but it
-        // counts as a refusal, so that nobody can flood a node with such transactions for nothing.
+        // counts as a rejection, so that nobody can flood a node with such transactions for nothing.
         Err(IngestError::Rejected(reason))
             if reason.code().is_peer_fault() && !reason.is_peer_fault() =>
         {

@@ -57,7 +57,7 @@ mod tests {
     use crate::ingest::testing::{SOON, World, badly_signed, transfer};
 
     #[tokio::test]
-    async fn a_client_is_told_the_hash_or_the_refusal() {
+    async fn a_client_is_told_the_hash_or_the_rejection() {
         let world = World::new();
         let (handle, service) = world.service();
         let stop = CancellationToken::new();

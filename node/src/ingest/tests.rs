@@ -104,7 +104,7 @@ async fn clients_come_before_peers_that_waited_longer() {
 }
 
 #[tokio::test]
-async fn a_peer_is_told_what_the_state_refuses_and_a_client_the_first_refusal() {
+async fn a_peer_is_told_what_the_state_refuses_and_a_client_the_first_rejection() {
     let world = World::new();
     let (handle, service) = world.service();
     let poor = badly_signed(&transfer(100, 0, 1));

@@ -42,7 +42,7 @@ pub(crate) fn build(
     complete(context, spec, &sender, &mut fields)?;
     let text = Value::Object(fields).to_string();
     let body = Body::parse(spec.type_name, text.as_bytes())
-        .map_err(|refusal| bad_field(&text, refusal))?;
+        .map_err(|rejection| bad_field(&text, rejection))?;
     write(context, &sender, &body)
 }
 
@@ -165,13 +165,13 @@ fn text<'a>(fields: &'a Fields, name: &'static str) -> Result<&'a str, RpcError>
 }
 
 /// The error for a field of `text` that does not have its form.
-fn bad_field(text: &str, refusal: Rejection) -> RpcError {
-    if refusal.code() != Code::Malformed {
-        return refusal.into();
+fn bad_field(text: &str, rejection: Rejection) -> RpcError {
+    if rejection.code() != Code::Malformed {
+        return rejection.into();
     }
-    let (field, expected) = (refusal.field().to_owned(), refusal.expected());
+    let (field, expected) = (rejection.field().to_owned(), rejection.expected());
     let fields: Fields = serde_json::from_str(text).unwrap_or_default();
-    let got = fields.get(&field).map_or_else(|| refusal.got().to_owned(), Value::to_string);
+    let got = fields.get(&field).map_or_else(|| rejection.got().to_owned(), Value::to_string);
     RpcError::invalid(field, got, expected)
 }
 

@@ -49,7 +49,7 @@ pub enum SendItem {
     /// The pool accepted the transaction.
     Sent(SendAnswer),
     /// The pool rejected the transaction.
-    Refused {
+    Rejected {
         /// Why the pool rejected the transaction.
         error: ErrorView,
     },
@@ -59,7 +59,7 @@ impl From<Result<Hash, SubmitError>> for SendItem {
     fn from(answer: Result<Hash, SubmitError>) -> Self {
         match answer {
             Ok(hash) => Self::Sent(SendAnswer { hash }),
-            Err(error) => Self::Refused { error: RpcError::from(error).into() },
+            Err(error) => Self::Rejected { error: RpcError::from(error).into() },
         }
     }
 }

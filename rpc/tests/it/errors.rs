@@ -1,4 +1,4 @@
-//! Every refusal of the protocol and every trouble of the node, with its exact number and code.
+//! Every rejection of the protocol and every trouble of the node, with its exact number and code.
 
 use rpc::ports::SubmitError;
 use serde_json::json;
@@ -7,7 +7,7 @@ use types::{Amount, Code, Rejection};
 use crate::client::{TestServer, transfer};
 
 #[tokio::test]
-async fn every_refusal_carries_its_code_field_and_both_values() {
+async fn every_rejection_carries_its_code_field_and_both_values() {
     let server = TestServer::start().await;
     for code in Code::ALL {
         let rejection = Rejection::new(code, "nonce", 4, 5).with("hint", "h");
@@ -110,7 +110,7 @@ async fn a_fault_is_told_without_its_cause() {
 }
 
 #[tokio::test]
-async fn real_refusals_come_through_with_their_values() {
+async fn real_rejections_come_through_with_their_values() {
     let server = TestServer::start().await;
     let tx = transfer(1, 0);
     let cases = [

@@ -189,7 +189,7 @@ async fn who_sends_rubbish_too_fast_is_turned_away() {
             break;
         }
     }
-    let refused: Value = serde_json::from_str(&refused.expect("a refusal")).unwrap();
+    let refused: Value = serde_json::from_str(&refused.expect("a rejection")).unwrap();
     assert_eq!("RATE_LIMITED", refused["error"]["data"]["code"], "{refused}");
 }
 
@@ -276,7 +276,7 @@ async fn a_call_too_many_is_refused_before_it_waits_to_read() {
     }
     for _ in 0..3 {
         let answer = tokio::time::timeout(PATIENCE, read_message(&mut stream)).await;
-        let answer = answer.expect("a refusal while nothing can be read");
+        let answer = answer.expect("a rejection while nothing can be read");
         assert_eq!(json!([-32053, "TOO_MANY_CALLS", 100]), outcome(&answer));
     }
     drop(release);

@@ -48,7 +48,7 @@ async fn send(server: &TestServer, (seed, nonce): (u8, u64), body: &Body) {
 }
 
 /// What an error says.
-async fn refusal(server: &TestServer, method: &str, question: Value) -> Value {
+async fn rejection(server: &TestServer, method: &str, question: Value) -> Value {
     let (.., mut error) = server.error(method, question).await;
     error["data"].take()
 }
@@ -133,11 +133,11 @@ async fn what_is_no_argument_and_no_answer_is_told_with_its_place() {
     ];
     for (method, mut question, field) in cases {
         question["agentId"] = json!(agent());
-        let error = refusal(&server, method, question.clone()).await;
+        let error = rejection(&server, method, question.clone()).await;
         assert_eq!((&error["code"], &error["field"]), (&json!("INVALID_PARAMS"), &json!(field)));
         question["agentId"] = json!(Hash::ZERO);
         if field.starts_with("args") {
-            assert_eq!("NOT_FOUND", refusal(&server, method, question).await["code"]);
+            assert_eq!("NOT_FOUND", rejection(&server, method, question).await["code"]);
         }
     }
 }
@@ -197,7 +197,7 @@ async fn an_election_is_told_with_everybody_who_took_part() {
         on_result: None,
         conversation_id: None,
     };
-    let unknown = refusal(&server, "ombra_getElection", json!([call_id])).await;
+    let unknown = rejection(&server, "ombra_getElection", json!([call_id])).await;
     assert_eq!(unknown["code"], "NOT_FOUND");
     send(&server, (1, 1), &Body::AgentCall(call)).await;
     server.world.commit();
@@ -211,8 +211,8 @@ async fn an_election_is_told_with_everybody_who_took_part() {
     assert_eq!(json!(addresses), json!(expected));
     assert_eq!(candidates[0]["weight"], BOND.to_string());
     assert_eq!(candidates[0]["leftOut"], false);
-    let none = refusal(&server, "ombra_getElection", json!([call_id, 1])).await;
+    let none = rejection(&server, "ombra_getElection", json!([call_id, 1])).await;
     assert_eq!(none["code"], "NOT_FOUND");
-    let none = refusal(&server, "ombra_getElection", json!([call_id, 2])).await;
+    let none = rejection(&server, "ombra_getElection", json!([call_id, 2])).await;
     assert_eq!(none["field"], "round");
 }

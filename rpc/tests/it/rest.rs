@@ -22,7 +22,7 @@ async fn found(server: &TestServer, path: &str) -> Value {
     json
 }
 
-/// The status and code of a refusal.
+/// The status and code of a rejection.
 async fn refused(server: &TestServer, path: &str) -> (u16, String) {
     let (status, json) = get(server, path).await;
     assert!(json["error"].is_string(), "{path}: {json}");

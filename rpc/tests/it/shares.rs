@@ -219,9 +219,9 @@ async fn open_websocket(server: &TestServer, last: u8, path: &str) -> (u16, TcpS
 async fn an_address_has_its_part_of_the_websockets_and_streams_and_another_its_own() {
     let limits = Limits { websockets_max: 8, streams_max: 8, ..Limits::default() };
     let server = TestServer::start_with(limits).await;
-    for (path, refusal) in [("/", 429), ("/api/ws", 503)] {
+    for (path, rejection) in [("/", 429), ("/api/ws", 503)] {
         let mut open = Vec::new();
-        for expected in [101, 101, refusal] {
+        for expected in [101, 101, rejection] {
             let (status, stream) = open_websocket(&server, GREEDY, path).await;
             assert_eq!(expected, status, "{path}");
             open.push(stream);

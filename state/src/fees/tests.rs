@@ -56,10 +56,10 @@ fn the_base_fee_keeps_to_its_floor_and_its_ceiling() {
 fn a_bid_below_the_base_fee_waits_and_the_pool_sets_aside_what_the_bid_allows() {
     let bid = |highest| Bid { max_base_fee: Some(Amount::new(highest)), tip: None };
     let price = Price { base_fee: 100, reserve: Some(400) };
-    let refusal = Price::of_block(100).inclusion(&bid(99), 1_024).unwrap_err();
-    assert_eq!(refusal.code(), Code::FeeAboveMax);
+    let rejection = Price::of_block(100).inclusion(&bid(99), 1_024).unwrap_err();
+    assert_eq!(rejection.code(), Code::FeeAboveMax);
     assert_eq!(
-        refusal.message(),
+        rejection.message(),
         "Base fee above maxBaseFee: maxBaseFee is 99, expected at least 100, the base fee"
     );
     let just = Price::of_block(100).inclusion(&bid(100), 1_024).unwrap();

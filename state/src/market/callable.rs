@@ -26,8 +26,8 @@ pub(crate) fn callable(
         return Err(not_found("agentId", id, "the id of an agent").into());
     };
     let Some(found) = view::get::<AgentVersions>(state, &(*id, version.to_owned()))? else {
-        let refusal = not_found("agentVersion", &version, "a version of the agent");
-        return Err(refusal.with("agentId", id).with("latest", agent.latest).into());
+        let rejection = not_found("agentVersion", &version, "a version of the agent");
+        return Err(rejection.with("agentId", id).with("latest", agent.latest).into());
     };
     if agent.is_retired {
         let expected = "an agent that takes calls";

@@ -168,7 +168,7 @@ impl PendingState {
     /// the block that comes next.
     ///
     /// # Errors
-    /// [`TxError`]: the refusal, or a fault of the database.
+    /// [`TxError`]: the rejection, or a fault of the database.
     ///
     /// # Panics
     /// Never: no simulation outlives its call.
@@ -178,7 +178,7 @@ impl PendingState {
         let (charge, left) = match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
             Ok(done) => (done.charge, done.left),
             Err(error) => {
-                // A refusal has written nothing; a fault may have come in the middle.
+                // A rejection has written nothing; a fault may have come in the middle.
                 draft.undo_written();
                 return Err(error);
             }
@@ -218,7 +218,7 @@ impl PendingState {
     /// nobody knows who that will be.
     ///
     /// # Errors
-    /// [`TxError`]: the refusal, or a fault of the database.
+    /// [`TxError`]: the rejection, or a fault of the database.
     pub fn simulate(
         &self,
         tx: &CheckedTx,

@@ -28,8 +28,8 @@ impl Kind for AgentRetire {
             return Err(Rejection::new(Code::AgentNotFound, "agentId", id, expected).into());
         };
         if agent.owner != tx.from() {
-            let refusal = Rejection::new(Code::NotAgentOwner, "from", tx.from(), agent.owner);
-            return Err(refusal.with("agentId", id).into());
+            let rejection = Rejection::new(Code::NotAgentOwner, "from", tx.from(), agent.owner);
+            return Err(rejection.with("agentId", id).into());
         }
         if agent.is_retired {
             let expected = "an agent that is not retired yet";

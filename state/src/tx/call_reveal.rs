@@ -111,13 +111,13 @@ fn opened(
         Some(commitment) if commitment.hash == opens => Ok(answer),
         Some(commitment) => {
             let expected = commitment.hash;
-            let refusal = Rejection::new(Code::RevealMismatch, "commitment", opens, expected);
-            Err(refusal.with("callId", call.call_id).into())
+            let rejection = Rejection::new(Code::RevealMismatch, "commitment", opens, expected);
+            Err(rejection.with("callId", call.call_id).into())
         }
         None => {
             let expected = "a commitment that it opens";
-            let refusal = Rejection::new(Code::RevealMismatch, "commitment", "none", expected);
-            Err(refusal.with("callId", call.call_id).into())
+            let rejection = Rejection::new(Code::RevealMismatch, "commitment", "none", expected);
+            Err(rejection.with("callId", call.call_id).into())
         }
     }
 }

@@ -140,7 +140,7 @@ pub(crate) fn charged_bytes_and_inclusion<K: Kind>(_: &K, tx: &Transaction) -> (
     (charged_bytes::<K>(tx), K::INCLUSION)
 }
 
-/// Checks and applies, if there is room for its work. A refusal leaves the draft as it was.
+/// Checks and applies, if there is room for its work. A rejection leaves the draft as it was.
 pub(crate) fn execute<K: Kind, E: From<TxError>>(
     kind: &K,
     tx: &Transaction,

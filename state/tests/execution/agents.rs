@@ -105,16 +105,16 @@ fn version(world: &World, id: Hash, version: &str) -> AgentVersion {
 
 /// Path and rule of the fault that a registration is refused for.
 #[track_caller]
-fn fault(refusal: &Rejection) -> (String, String) {
-    assert_eq!(refusal.code(), Code::AgentMetadata, "{refusal}");
-    let told = |wanted| refusal.extra().find(|(key, _)| *key == wanted).unwrap().1.to_owned();
+fn fault(rejection: &Rejection) -> (String, String) {
+    assert_eq!(rejection.code(), Code::AgentMetadata, "{rejection}");
+    let told = |wanted| rejection.extra().find(|(key, _)| *key == wanted).unwrap().1.to_owned();
     (told("path"), told("rule"))
 }
 
 #[track_caller]
 fn assert_fault(world: &mut World, who: Who, sheet: &Sheet, path: &str, rule: u8) {
-    let refusal = world.send(who, &sheet.by(who)).unwrap_err();
-    assert_eq!(fault(&refusal), (path.to_owned(), rule.to_string()), "{refusal}");
+    let rejection = world.send(who, &sheet.by(who)).unwrap_err();
+    assert_eq!(fault(&rejection), (path.to_owned(), rule.to_string()), "{rejection}");
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn an_id_that_is_not_of_sender_and_name_is_refused_where_the_text_is_json_with_a
     assert_eq!(send(&mut world, &long).code(), Code::AgentIdMismatch);
     let faults = [("", ""), ("[]", ""), ("{\"a\":1,\"a\":2,\"name\":\"a\"}", "/a")];
     for (metadata, path) in faults {
-        let refusal = send(&mut world, metadata);
-        assert_eq!(fault(&refusal), (path.to_owned(), "1".to_owned()));
+        let rejection = send(&mut world, metadata);
+        assert_eq!(fault(&rejection), (path.to_owned(), "1".to_owned()));
     }
     assert_eq!(fault(&send(&mut world, "{}")), ("/name".to_owned(), "2".to_owned()));
     assert_eq!(fault(&send(&mut world, "{\"name\":7}")).1, "2");
@@ -231,8 +231,8 @@ fn a_path_of_a_fault_is_told_as_far_as_it_is_short() {
     let key = "ă".repeat(2_000);
     let metadata = format!("{{\"{key}\":1,\"{key}\":2}}");
     let body = AgentRegister { agent_id: Hash::ZERO, metadata };
-    let refusal = world.send(ALICE, &Body::AgentRegister(body)).unwrap_err();
-    let (path, rule) = fault(&refusal);
+    let rejection = world.send(ALICE, &Body::AgentRegister(body)).unwrap_err();
+    let (path, rule) = fault(&rejection);
     assert_eq!((path.len(), rule.as_str()), (1_023 + "…".len(), "1"));
 }
 
@@ -255,8 +255,8 @@ fn what_the_state_knows_is_told_in_the_order_of_the_rules() {
     // The balance comes before all of it.
     let broke =
         Sheet::model("judge", 7, &[]).more("\"royalty\":\"1000001\"").by(crate::world::STRANGER);
-    let refusal = world.send(crate::world::STRANGER, &broke).unwrap_err();
-    assert_eq!(refusal.code(), Code::InsufficientBalance);
+    let rejection = world.send(crate::world::STRANGER, &broke).unwrap_err();
+    assert_eq!(rejection.code(), Code::InsufficientBalance);
 }
 
 #[test]

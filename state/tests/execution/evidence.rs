@@ -104,7 +104,7 @@ fn a_punished_key_never_has_power_again() {
         assert_eq!(refused(&mut world, BOB, &vote(MINER, 0)), code);
         world.next_block();
     }
-    let refused = world.refusal(BOB, 0, &vote(MINER, 10));
+    let refused = world.rejection(BOB, 0, &vote(MINER, 10));
     let place = (refused.code().as_str(), refused.field());
     assert_eq!(place, ("ACCEPTANCE_INVALID", "candidateKey"));
 }
@@ -187,7 +187,7 @@ fn what_proves_nothing_is_refused() {
     for (what, change) in cases {
         assert_eq!(code_of(&world, change), "EVIDENCE_INVALID", "{what}");
     }
-    let refused = world.refusal(ALICE, 0, &spoilt(MINER));
+    let refused = world.rejection(ALICE, 0, &spoilt(MINER));
     assert_eq!(refused.field(), "secondSignature");
     assert_eq!(
         refused.expected(),
@@ -263,7 +263,7 @@ fn evidence_is_of_v7_and_not_too_old() {
         assert!(is_taken(&world, ALICE, &of_2));
         world.next_block();
     }
-    let refused = world.refusal(ALICE, 0, &of_2);
+    let refused = world.rejection(ALICE, 0, &of_2);
     assert_eq!((refused.code().as_str(), refused.expected()), ("EVIDENCE_INVALID", "at least 3"));
 }
 
@@ -276,7 +276,7 @@ fn what_was_signed_before_v7_proves_nothing_though_the_signatures_are_good() {
     // The signatures of then do not name the genesis file: they may be those of another chain.
     let domain = Domain { chain_id: "test".into(), genesis_hash: genesis_hash(), v7_from: Some(2) };
     let early = Body::Evidence(signed_in(&domain, MINER, evidence(MINER, 1)));
-    let refused = world.refusal(ALICE, 0, &early);
+    let refused = world.rejection(ALICE, 0, &early);
     assert_eq!((refused.field(), refused.expected()), ("height", "at least 2"));
     world.must(ALICE, &Body::Evidence(signed_in(&domain, MINER, evidence(MINER, 2))));
 }
@@ -311,7 +311,7 @@ fn whoever_leaves_with_the_next_block_is_nobody_beside_whom_a_key_can_be_punishe
     }
     world.next_block();
     // Both decide this block, and MINER alone the one after the next.
-    let refused: Rejection = world.refusal(ALICE, 0, &against(MINER));
+    let refused: Rejection = world.rejection(ALICE, 0, &against(MINER));
     assert_eq!((refused.code().as_str(), refused.field()), ("VALIDATOR_SET_LIMIT", "validatorKey"));
     world.must(ALICE, &against(BOB));
     assert_eq!(world.next_block().swept(), [], "it has left already");

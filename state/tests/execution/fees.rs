@@ -36,7 +36,7 @@ pub fn tx(world: &World, who: Who, body: &Body, bid: Bid, more: &str) -> Checked
 
 fn push(world: &mut World, tx: &CheckedTx) -> Result<(), Rejection> {
     world.builder().push(tx).map_err(|error| match error {
-        state::PushError::Rejected(refusal) => *refusal,
+        state::PushError::Rejected(rejection) => *rejection,
         other => panic!("{other}"),
     })
 }
@@ -143,10 +143,10 @@ fn what_of_a_step_is_over_2048_bytes_is_paid_for() {
 fn who_cannot_pay_for_the_place_is_refused() {
     let mut world = world();
     let tx = tx(&world, STRANGER, &transfer(BOB, 0, 0), Bid::default(), "");
-    let refusal = push(&mut world, &tx).unwrap_err();
-    assert_eq!(refusal.code().as_str(), "INSUFFICIENT_BALANCE");
+    let rejection = push(&mut world, &tx).unwrap_err();
+    assert_eq!(rejection.code().as_str(), "INSUFFICIENT_BALANCE");
     let fee = inclusion_fee(size(&tx), FLOOR).to_string();
-    assert!(refusal.extra().any(|(key, value)| key == "inclusionFee" && value == fee));
+    assert!(rejection.extra().any(|(key, value)| key == "inclusionFee" && value == fee));
 }
 
 #[test]

@@ -218,7 +218,7 @@ impl Model {
         Some((agent, agent.versions.get(&model_calls::version_of(body)?)?))
     }
 
-    /// Does what the transaction does, and answers `ok` or the code of the refusal.
+    /// Does what the transaction does, and answers `ok` or the code of the rejection.
     pub fn send(
         &mut self,
         who: Address,

@@ -68,7 +68,7 @@ impl ModelAgents {
         i128::try_from(nested).unwrap()
     }
 
-    /// The refusal of a registration. `is_program` says whether a blob can be a program.
+    /// The rejection of a registration. `is_program` says whether a blob can be a program.
     pub fn obstacle(
         &self,
         who: Address,
@@ -130,7 +130,7 @@ impl ModelAgents {
         agent.is_retired = false;
     }
 
-    /// The refusal of a retirement.
+    /// The rejection of a retirement.
     pub fn kept(&self, who: Address, body: &AgentRetire) -> Option<&'static str> {
         match self.all.get(&body.agent_id) {
             None => Some("AGENT_NOT_FOUND"),

@@ -239,7 +239,7 @@ fn conditional(body: &AgentCall) -> i128 {
 }
 
 impl ModelCalls {
-    /// The refusal of an AGENT_CALL of a version that is there.
+    /// The rejection of an AGENT_CALL of a version that is there.
     pub fn obstacle(
         who: Address,
         nonce: u64,

@@ -196,7 +196,7 @@ impl ModelRules {
         }
     }
 
-    /// The refusal that comes before the nonce.
+    /// The rejection that comes before the nonce.
     pub fn early_obstacle(&self, body: &Body, bid: &Bid, height: u64) -> Option<&'static str> {
         let has_market = self.v8_from().is_some_and(|from| height >= from);
         if is_of_market(body) && !has_market {

@@ -83,9 +83,9 @@ fn an_offer_needs_the_least_bond_and_taking_one_back_needs_none() {
     world.must(MINER, &bond(LEAST - 1));
     world.next_block();
     let nonce = world.account(MINER).nonce;
-    let refusal = world.refusal(MINER, nonce, &offer(model(1), 1));
+    let rejection = world.rejection(MINER, nonce, &offer(model(1), 1));
     let told = "Bond too small: bond is 999999, expected at least 1000000, minBond";
-    assert_eq!(refusal.message(), told);
+    assert_eq!(rejection.message(), told);
     world.must(MINER, &bond(1));
     world.must(MINER, &offer(model(1), 64));
     assert_eq!(offers_of(&world, MINER), [(model(1), offered(64))]);
@@ -123,10 +123,10 @@ fn the_65th_offer_is_one_too_many_and_is_told_before_the_bond() {
     }
     world.next_block();
     let nonce = world.account(MINER).nonce;
-    let refusal = world.refusal(MINER, nonce, &offer(ExecutorId::Wasm, 1));
+    let rejection = world.rejection(MINER, nonce, &offer(ExecutorId::Wasm, 1));
     let told =
         "Offer limit: executor is wasm-1 beside 64 others, expected one of at most 64 offers";
-    assert_eq!(refusal.message(), told);
+    assert_eq!(rejection.message(), told);
     world.must(MINER, &offer(model(5), 2));
     world.must(MINER, &unbond(1));
     world.next_block();

@@ -299,22 +299,22 @@ impl World {
     }
 
     /// Why the committed state refuses a transaction, which must leave a draft untouched.
-    pub fn refusal(&self, who: Who, nonce: u64, body: &Body) -> Rejection {
+    pub fn rejection(&self, who: Who, nonce: u64, body: &Body) -> Rejection {
         let tx = CheckedTx::trust(self.unchecked_tx(who, nonce, body));
         let ctx = self.context();
         let mut draft = Draft::new(self.base());
         let refused = execute(&tx, &mut draft, &ctx).expect_err("it was accepted");
-        assert!(draft.into_changes().is_empty(), "a refusal wrote something");
+        assert!(draft.into_changes().is_empty(), "a rejection wrote something");
         match refused {
             TxError::Rejected(rejection) => *rejection,
             TxError::Storage(fault) => panic!("{fault}"),
         }
     }
 
-    /// The code of [`World::refusal`] with the right nonce.
+    /// The code of [`World::rejection`] with the right nonce.
     pub fn code(&self, who: Who, body: &Body) -> &'static str {
         let account = view::get::<Accounts>(&*self.memory, &who.address()).unwrap();
-        self.refusal(who, account.unwrap_or_default().nonce, body).code().as_str()
+        self.rejection(who, account.unwrap_or_default().nonce, body).code().as_str()
     }
 
     pub fn context(&self) -> Context<'_> {

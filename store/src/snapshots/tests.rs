@@ -379,7 +379,7 @@ fn a_manifest_of_crumbs_or_of_another_format_is_refused() {
     assert_eq!(crumbs.cover().unwrap().root.hash, root, "it is all there");
     let form = |manifest: &Manifest| {
         let Err(OfferError::Form { what }) = manifest.check(root) else {
-            panic!("no such refusal")
+            panic!("no such rejection")
         };
         what
     };

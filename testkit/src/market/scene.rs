@@ -16,7 +16,7 @@ use crate::actor::Actor;
 use crate::node::wait_for;
 use crate::senders::Senders;
 
-/// Refusals of what comes before its time: the pool is a moment behind the chain, and phases end when they
+/// Rejections of what comes before its time: the pool is a moment behind the chain, and phases end when they
 /// end.
 const TOO_EARLY: [&str; 4] = ["CALL_NOT_FOUND", "NOT_MEMBER", "CALL_PHASE", "APPEAL_CLOSED"];
 /// How long a transaction may take into a block.

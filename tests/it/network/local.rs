@@ -65,7 +65,7 @@ fn a_node_of_another_genesis_is_refused_with_a_reason() -> anyhow::Result<()> {
     let mut stranger = Net::make(1, 0)?;
     stranger.members[0].start()?;
     net.members[1].add_gossip_peer(&stranger.members[0])?;
-    testkit::node::wait_for("the refusal in the log", || {
+    testkit::node::wait_for("the rejection in the log", || {
         let log = net.members[1].logged()?;
         Ok(log.contains("refusing a node of another network").then_some(()))
     })?;

@@ -15,7 +15,7 @@ fn first_cells(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_protocol_lists_the_codes_of_refusals_in_their_order() {
+fn the_protocol_lists_the_codes_of_rejections_in_their_order() {
     let protocol = read("docs/protocol.md");
     let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(codes, first_cells(section(&protocol, "## 9. ")));
@@ -180,7 +180,7 @@ fn settings(prefix: &str, value: &serde_json::Value, out: &mut BTreeMap<String, 
 }
 
 #[test]
-fn the_refusals_that_waiting_can_cure_are_listed() {
+fn the_rejections_that_waiting_can_cure_are_listed() {
     let document = read("docs/protocol.md");
     let list = document.lines().find(|line| line.starts_with("Waiting can make"));
     let list = list.expect("docs/protocol.md section 9 lists them");

@@ -18,7 +18,7 @@ use types::ids::Committer;
 use super::progress::Step;
 use super::{Awaited, lock, sign};
 
-/// Refusals of what comes a moment too early: the pool of a node that is asked may be behind the chain.
+/// Rejections of what comes a moment too early: the pool of a node that is asked may be behind the chain.
 const TOO_EARLY: [&str; 3] = ["CALL_NOT_FOUND", "NOT_MEMBER", "CALL_PHASE"];
 /// A pause before those are sent again, and how often that is done.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -103,7 +103,7 @@ fn send(connection: &mut Connection, texts: Vec<String>, done: &mut Done) -> any
     bail!("refused {TRIES_MAX} times: {left:?}")
 }
 
-/// Those of the texts that were refused because their time has not come. Any other refusal is an error.
+/// Those of the texts that were refused because their time has not come. Any other rejection is an error.
 fn early(texts: Vec<String>, answer: &str) -> anyhow::Result<Vec<String>> {
     let answer: Value = serde_json::from_str(answer)?;
     let answers = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);

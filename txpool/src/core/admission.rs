@@ -6,7 +6,7 @@ use types::{Account, Address, CheckedTx, Rejection};
 
 use super::limits::{Newcomer, Room};
 use super::parts::Core;
-use super::refusal::{stale, taken, too_high};
+use super::rejection::{stale, taken, too_high};
 use crate::entries::EntryPlace;
 use crate::error::PoolFault;
 use crate::ports::{AdmitError, CommittedChain, Extent};
@@ -219,9 +219,9 @@ impl Core {
                 self.eviction().make_room(tx, Newcomer::Executable, now_ms);
                 self.eviction().bury_all(gone, now_ms);
             }
-            Err(refusal) => {
+            Err(rejection) => {
                 self.draft.check(tx, Extent::Whole)?;
-                return Err(refusal.into());
+                return Err(rejection.into());
             }
         }
         let (id, slot) = self.contents.insert_pending(tx, now_ms, &self.draft);
@@ -296,8 +296,8 @@ impl Core {
     /// Keys cost nothing, so whoever has neither money nor a transaction must not take room.
     fn check_existence(&self, tx: &CheckedTx, next: u64) -> Result<(), AdmitError> {
         if next == 0 && self.draft.account(tx.from())? == Account::default() {
-            let refusal = too_high(tx.nonce(), next, self.limits.nonce_window());
-            return Err(refusal.with("account", "does not exist yet").into());
+            let rejection = too_high(tx.nonce(), next, self.limits.nonce_window());
+            return Err(rejection.with("account", "does not exist yet").into());
         }
         Ok(())
     }

@@ -258,7 +258,7 @@ impl Capacity<'_> {
         }
     }
 
-    /// The refusal of what the pool has no room for.
+    /// The rejection of what the pool has no room for.
     pub(super) fn pool_full(&self) -> Rejection {
         let total = self.contents.halves().total();
         let got = format_args!("{} transactions of {} bytes", total.count, total.bytes);

@@ -27,7 +27,7 @@ mod parts;
 mod promotion;
 mod query;
 mod rebuild;
-mod refusal;
+mod rejection;
 mod touched;
 
 pub use commit::Committed;

@@ -25,7 +25,7 @@ use super::contents::Contents;
 use super::draft::Draft;
 use super::history::History;
 use super::promotion::Promotion;
-use super::refusal::stale;
+use super::rejection::stale;
 use crate::entries::{Entry, EntryPlace};
 use crate::error::PoolFault;
 use crate::order::{BlockLimits, Ready, Seq};

@@ -41,9 +41,9 @@ fn nonces_below_the_account_are_stale_and_say_both_values() {
     let first = a.at(0).transfer(&b, 10);
     world.pending(&[&first]);
     world.commit(&[&first]);
-    let refusal = world.submit(&a.at(0).transfer(&b, 11)).unwrap_err();
-    assert_eq!(Code::NonceStale, refusal.code());
-    assert_eq!("Nonce stale: tx=0, state=1", refusal.message());
+    let rejection = world.submit(&a.at(0).transfer(&b, 11)).unwrap_err();
+    assert_eq!(Code::NonceStale, rejection.code());
+    assert_eq!("Nonce stale: tx=0, state=1", rejection.message());
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn a_nonce_is_taken_once_whether_pending_or_queued() {
     let (world, [a, b, _]) = World::of_three();
     world.pending(&[&a.at(0).transfer(&b, 10)]);
     world.queued(&[&a.at(2).transfer(&b, 10)]);
-    assert_eq!(Code::NonceTaken, world.refusal(&a.at(0).transfer(&b, 11)));
-    assert_eq!(Code::NonceTaken, world.refusal(&a.at(2).transfer(&b, 11)));
+    assert_eq!(Code::NonceTaken, world.rejection(&a.at(0).transfer(&b, 11)));
+    assert_eq!(Code::NonceTaken, world.rejection(&a.at(2).transfer(&b, 11)));
 }
 
 #[test]
@@ -60,17 +60,17 @@ fn nonces_are_queued_up_to_sixty_four_beyond_the_last_executable_one() {
     let (world, [a, b, c]) = World::of_three();
     // Nothing executable: the last executable nonce is, as it were, -1.
     world.queued(&[&a.at(63).transfer(&b, 10)]);
-    assert_eq!(Code::NonceTooHigh, world.refusal(&a.at(64).transfer(&b, 10)));
+    assert_eq!(Code::NonceTooHigh, world.rejection(&a.at(64).transfer(&b, 10)));
     world.pending(&[&c.at(0).transfer(&b, 10)]);
     world.queued(&[&c.at(64).transfer(&b, 10)]);
-    assert_eq!(Code::NonceTooHigh, world.refusal(&c.at(65).transfer(&b, 10)));
+    assert_eq!(Code::NonceTooHigh, world.rejection(&c.at(65).transfer(&b, 10)));
 }
 
 #[test]
 fn a_key_that_nobody_has_used_cannot_queue_anything() {
     let (world, [a, b, _]) = World::of_three();
     let fresh = Wallet::new(9);
-    assert_eq!(Code::NonceTooHigh, world.refusal(&fresh.at(1).turn(None)));
+    assert_eq!(Code::NonceTooHigh, world.rejection(&fresh.at(1).turn(None)));
     // Money that only waits for its block is enough.
     world.pending(&[&a.at(0).transfer(&fresh, 10)]);
     world.queued(&[&fresh.at(1).transfer(&b, 1)]);
@@ -106,7 +106,7 @@ fn earlier_pending_spends_are_reserved() {
     let (a, b) = (Wallet::new(1), Wallet::new(2));
     let world = World::new(txpool::Config::default(), &[(&a, 100)]);
     world.pending(&[&a.at(0).transfer(&b, 60)]);
-    assert_eq!(Code::InsufficientBalance, world.refusal(&a.at(1).transfer(&b, 41)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&a.at(1).transfer(&b, 41)));
     world.pending(&[&a.at(1).transfer(&b, 40)]);
     assert_eq!(Account { balance: Amount::ZERO, nonce: 2 }, world.account(&a));
     assert_eq!(Account { balance: Amount::new(100), nonce: 0 }, world.account(&b));
@@ -116,7 +116,7 @@ fn earlier_pending_spends_are_reserved() {
 fn money_from_a_pending_transfer_can_be_spent() {
     let (a, b) = (Wallet::new(1), Wallet::new(2));
     let world = World::new(txpool::Config::default(), &[(&a, 100)]);
-    assert_eq!(Code::InsufficientBalance, world.refusal(&b.at(0).transfer(&a, 50)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&b.at(0).transfer(&a, 50)));
     world.pending(&[&a.at(0).transfer(&b, 60), &b.at(0).transfer(&a, 50)]);
 }
 
@@ -141,15 +141,15 @@ fn the_second_claim_of_a_run_is_refused_while_the_first_is_pending() {
     let (world, [a, b, c]) = World::of_three();
     let request = a.at(0).request();
     world.pending(&[&request, &b.at(0).claim(run_of(&request))]);
-    assert_eq!(Code::RunNotPending, world.refusal(&c.at(0).claim(run_of(&request))));
+    assert_eq!(Code::RunNotPending, world.rejection(&c.at(0).claim(run_of(&request))));
 }
 
 #[test]
 fn the_clock_skew_is_allowed_to_the_millisecond() {
     let (world, [a, b, _]) = World::of_three();
     let latest = NOW + SKEW;
-    assert_eq!(Code::ClockSkew, world.refusal(&a.at(0).time(latest + 1).transfer(&b, 1)));
-    assert_eq!(Code::ClockSkew, world.refusal(&a.at(1).time(latest + 1).transfer(&b, 1)));
+    assert_eq!(Code::ClockSkew, world.rejection(&a.at(0).time(latest + 1).transfer(&b, 1)));
+    assert_eq!(Code::ClockSkew, world.rejection(&a.at(1).time(latest + 1).transfer(&b, 1)));
     world.pending(&[&a.at(0).time(latest).transfer(&b, 1)]);
 }
 
@@ -157,8 +157,8 @@ fn the_clock_skew_is_allowed_to_the_millisecond() {
 fn the_rules_of_the_ledger_come_before_those_of_the_pool() {
     let (world, [a, b, _]) = World::of_three();
     let late = a.at(0).time(NOW + SKEW + 1);
-    assert_eq!(Code::InsufficientBalance, world.refusal(&late.transfer(&b, 2_000_000)));
-    assert_eq!(Code::NonceTooHigh, world.refusal(&a.at(64).time(u64::MAX >> 11).transfer(&b, 1)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&late.transfer(&b, 2_000_000)));
+    assert_eq!(Code::NonceTooHigh, world.rejection(&a.at(64).time(u64::MAX >> 11).transfer(&b, 1)));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn one_bad_transaction_never_affects_another() {
 fn a_refused_transaction_changes_nothing() {
     let (world, [a, b, _]) = World::of_three();
     let before = (world.account(&a), world.pool.status());
-    assert_eq!(Code::InsufficientBalance, world.refusal(&a.at(0).transfer(&b, 2_000_000)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&a.at(0).transfer(&b, 2_000_000)));
     assert_eq!(before, (world.account(&a), world.pool.status()));
     assert!(world.events().is_empty());
     assert_eq!(0, world.pool.stats().senders);

@@ -167,17 +167,17 @@ fn only_what_a_member_has_committed_to_waits_for_the_phase() {
     let [first, second] = [&miners[0], &miners[1]];
     assert_eq!(
         Code::CallPhase,
-        world.refusal(&first.at(2).tx(&reveal(id, b"yes"))),
+        world.rejection(&first.at(2).tx(&reveal(id, b"yes"))),
         "no commitment"
     );
     let commits = [first, second].map(|it| it.at(2).tx(&commit(id, 0, it)));
     world.pending(&[&commits[0]]);
-    assert_eq!(Code::CallPhase, world.refusal(&first.at(3).tx(&reveal(id, b"no"))));
-    assert_eq!(Code::CallPhase, world.refusal(&first.at(3).tx(&reveal(id, b"much"))), "too long");
-    assert_eq!(Code::NotMember, world.refusal(&requester.at(1).tx(&reveal(id, b"yes"))));
+    assert_eq!(Code::CallPhase, world.rejection(&first.at(3).tx(&reveal(id, b"no"))));
+    assert_eq!(Code::CallPhase, world.rejection(&first.at(3).tx(&reveal(id, b"much"))), "too long");
+    assert_eq!(Code::NotMember, world.rejection(&requester.at(1).tx(&reveal(id, b"yes"))));
     world.pending(&[&commits[1]]);
     world.queued(&[&second.at(3).tx(&reveal(id, b"yes"))]);
-    assert_eq!(Code::CallPhase, world.refusal(&first.at(3).time(7).tx(&reveal(id, b"no"))));
+    assert_eq!(Code::CallPhase, world.rejection(&first.at(3).time(7).tx(&reveal(id, b"no"))));
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn one_waits_of_each_sender_and_what_comes_after_it_waits_with_it() {
     world.pending(&[&committed]);
     world.queued(&[&held]);
     let second = miner.at(3).time(7);
-    assert_eq!(Code::NonceTaken, world.refusal(&second.tx(&reveal(id, b"yes"))));
-    assert_eq!(Code::NonceTaken, world.refusal(&second.transfer(requester, 1)));
+    assert_eq!(Code::NonceTaken, world.rejection(&second.tx(&reveal(id, b"yes"))));
+    assert_eq!(Code::NonceTaken, world.rejection(&second.transfer(requester, 1)));
     let after = miner.at(4).transfer(requester, 1);
     world.queued(&[&after]);
     assert_eq!(5, world.account(miner).nonce);
@@ -208,9 +208,9 @@ fn a_commitment_waits_for_the_draw_and_is_dropped_if_its_miner_is_not_drawn() {
     let Market { world, miners, requester, owner } = &market;
     let (id, call) = market.call(0);
     world.commit(&[&call]);
-    assert_eq!(Code::NotMember, world.refusal(&requester.at(1).tx(&commit(id, 0, requester))));
-    assert_eq!(Code::NotMember, world.refusal(&owner.at(1).tx(&commit(id, 0, owner))), "no bond");
-    assert_eq!(Code::NotMember, world.refusal(&miners[0].at(2).tx(&commit(id, 1, &miners[0]))));
+    assert_eq!(Code::NotMember, world.rejection(&requester.at(1).tx(&commit(id, 0, requester))));
+    assert_eq!(Code::NotMember, world.rejection(&owner.at(1).tx(&commit(id, 0, owner))), "no bond");
+    assert_eq!(Code::NotMember, world.rejection(&miners[0].at(2).tx(&commit(id, 1, &miners[0]))));
     let early: Vec<_> = miners.iter().map(|it| it.at(2).tx(&commit(id, 0, it))).collect();
     world.queued(&early.iter().collect::<Vec<_>>());
     world.commit(&[]);
@@ -307,9 +307,10 @@ fn before_v8_a_long_name_of_a_tool_waits_for_nothing_and_is_nobody_s_fault() {
     let chain = TestChain::with_forks(params(), forks, &[(&rich, 10_000_000)], &[(&validator, 1)]);
     let world = World::over(Config::default(), &chain);
     for nonce in [0, 1] {
-        let refusal = world.submit(&rich.at(nonce).request_with_tool(&"t".repeat(65))).unwrap_err();
-        assert_eq!(Code::InvalidField, refusal.code(), "nonce {nonce}");
-        assert!(!refusal.is_peer_fault(), "who passes it on may be ahead: nonce {nonce}");
+        let rejection =
+            world.submit(&rich.at(nonce).request_with_tool(&"t".repeat(65))).unwrap_err();
+        assert_eq!(Code::InvalidField, rejection.code(), "nonce {nonce}");
+        assert!(!rejection.is_peer_fault(), "who passes it on may be ahead: nonce {nonce}");
     }
     world.accept(TxStanding::Queued, &[&rich.at(1).request_with_tool(&"t".repeat(64))]);
     let market = market();

@@ -46,7 +46,7 @@ fn room_is_kept_for_the_ends_of_runs_as_for_steps_and_for_no_claims() {
     world.pending(&[&request]);
     fill(&world, 17);
     let claim = second.at(1).claim(run_of(&request));
-    assert_eq!(Code::PoolFull, world.refusal(&claim));
+    assert_eq!(Code::PoolFull, world.rejection(&claim));
     let end = first.at(1).finish(run, 0);
     world.pending(&[&end]);
     assert_eq!(19, world.pool.pending_count());
@@ -58,7 +58,7 @@ fn no_room_is_kept_for_a_step_that_something_else_of_its_sender_comes_before() {
     let before = first.at(1).tip(5).transfer(&user, 1);
     world.pending(&[&before]);
     fill(&world, 17);
-    assert_eq!(Code::PoolFull, world.refusal(&first.at(2).step(run, 0)));
+    assert_eq!(Code::PoolFull, world.rejection(&first.at(2).step(run, 0)));
     world.pending(&[&second.at(1).step(other, 0)]);
 }
 

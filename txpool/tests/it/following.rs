@@ -161,10 +161,10 @@ fn a_run_that_a_sweep_ended_is_over_although_other_things_are_pending() {
     let admits = world.admits();
     world.commit_time_out(run, &[&others[0]]);
     // Nor for what can be answered without the run: a used nonce, one that is not next.
-    assert_eq!(Code::NonceStale, world.refusal(&b.at(0).step(run, 0)));
+    assert_eq!(Code::NonceStale, world.rejection(&b.at(0).step(run, 0)));
     world.queued(&[&b.at(2).step(run, 1)]);
     assert_eq!(admits, world.admits());
-    assert_eq!(Code::RunNotActive, world.refusal(&b.at(1).step(run, 0)));
+    assert_eq!(Code::RunNotActive, world.rejection(&b.at(1).step(run, 0)));
 }
 
 #[test]

@@ -56,8 +56,8 @@ fn who_was_evicted_is_told_what_to_do_and_can_send_the_same_nonce_again() {
 fn who_offers_no_more_than_the_least_is_refused() {
     let (world, [a, b, c]) = of_count(2);
     world.pending(&[&a.at(0).tip(3).transfer(&b, 1), &b.at(0).tip(4).transfer(&a, 1)]);
-    assert_eq!(Code::PoolFull, world.refusal(&c.at(0).tip(3).transfer(&b, 1)));
-    assert_eq!(Code::PoolFull, world.refusal(&c.at(0).tip(2).transfer(&b, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&c.at(0).tip(3).transfer(&b, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&c.at(0).tip(2).transfer(&b, 1)));
     world.pending(&[&c.at(0).tip(4).transfer(&b, 1)]);
 }
 
@@ -65,7 +65,7 @@ fn who_offers_no_more_than_the_least_is_refused() {
 fn who_offers_less_than_an_eighth_more_is_refused() {
     let (world, [a, b]) = of_count(1);
     world.pending(&[&a.at(0).tip(1_000).transfer(&b, 1)]);
-    assert_eq!(Code::PoolFull, world.refusal(&b.at(0).tip(1_110).transfer(&a, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&b.at(0).tip(1_110).transfer(&a, 1)));
     world.pending(&[&b.at(0).tip(1_130).transfer(&a, 1)]);
 }
 
@@ -76,9 +76,9 @@ fn before_v7_a_tip_evicts_nobody() {
     let world = World::v7_from(3, config, &[(&a, 1_000_000), (&b, 1_000_000)]);
     let first = a.at(0).transfer(&b, 1);
     world.pending(&[&first]);
-    assert_eq!(Code::PoolFull, world.refusal(&b.at(0).tip(9).transfer(&a, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&b.at(0).tip(9).transfer(&a, 1)));
     world.commit(&[]);
-    assert_eq!(Code::PoolFull, world.refusal(&b.at(0).tip(9).transfer(&a, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&b.at(0).tip(9).transfer(&a, 1)));
     // The next block is the first one of v7.
     world.commit(&[]);
     world.pending(&[&b.at(0).tip(9).transfer(&a, 1)]);
@@ -93,7 +93,7 @@ fn a_nonce_is_worth_no_more_than_those_before_it() {
     world.pending(&[&c.at(0).tip(3).transfer(&b, 1)]);
     assert_eq!(Some(Code::Evicted), world.drop_code(&behind));
     // Nor is what would come after it.
-    assert_eq!(Code::PoolFull, world.refusal(&a.at(1).tip(100).transfer(&b, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&a.at(1).tip(100).transfer(&b, 1)));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_large_newcomer_makes_as_much_room_as_it_needs_or_none() {
     world.pending(&[&blob]);
     let before = world.pool.status();
     let cheap = a.at(1).chunk("x", 0, 300);
-    assert_eq!(Code::PoolFull, world.refusal(&cheap));
+    assert_eq!(Code::PoolFull, world.rejection(&cheap));
     assert_eq!(before, world.pool.status());
     assert!(large.encoded_bytes() > small[0].encoded_bytes());
     world.pending(&[&large]);
@@ -181,7 +181,7 @@ fn who_needs_the_room_of_more_than_64_evicts_nobody() {
         world.pending(&[&blob]);
         let before = world.pool.status();
         if let Some(code) = expected {
-            assert_eq!(code, world.refusal(&large));
+            assert_eq!(code, world.rejection(&large));
             assert_eq!(before, world.pool.status());
         } else {
             world.pending(&[&large]);
@@ -206,7 +206,7 @@ fn an_invalid_newcomer_evicts_nobody() {
     let (world, [a, b, c]) = of_count(1);
     let first = a.at(0).transfer(&b, 1);
     world.pending(&[&first]);
-    assert_eq!(Code::InsufficientBalance, world.refusal(&c.at(0).tip(9).transfer(&a, 2_000_000)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&c.at(0).tip(9).transfer(&a, 2_000_000)));
     assert!(world.is_pending(&first));
 }
 
@@ -218,7 +218,7 @@ fn a_newcomer_that_was_paid_by_what_would_have_to_go_for_it_evicts_nobody() {
     world.pending(&[&paying, &other]);
     let before = world.pool.status();
     world.events();
-    assert_eq!(Code::PoolFull, world.refusal(&poor.at(0).tip(100).transfer(&b, 100)));
+    assert_eq!(Code::PoolFull, world.rejection(&poor.at(0).tip(100).transfer(&b, 100)));
     assert_eq!(before, world.pool.status());
     assert_eq!(Vec::<(&str, Hash)>::new(), world.events());
     while world.pool.settle(NOW).unwrap() {}
@@ -233,7 +233,7 @@ fn a_newcomer_that_names_what_would_have_to_go_for_it_evicts_nobody() {
     let parent = b.at(0).turn(None);
     world.pending(&[&mine[0], &mine[1], &parent]);
     let answer = c.at(0).tip(100).turn(Some(parent.hash()));
-    assert_eq!(Code::PoolFull, world.refusal(&answer));
+    assert_eq!(Code::PoolFull, world.rejection(&answer));
     while world.pool.settle(NOW).unwrap() {}
     assert_eq!(hashes(&[mine[0].clone(), mine[1].clone(), parent]), world.order());
     assert_eq!(0, world.pool.stats().evicted_total);
@@ -256,7 +256,7 @@ fn what_is_taken_unseen_and_follows_what_would_have_to_go_for_it_evicts_nobody()
     world.pending(&[&c.at(0).tip(70).turn(None)]);
     let before = world.pool.status();
     assert_eq!(4, before.total.pending.count);
-    assert_eq!(Code::PoolFull, world.refusal(&poor.at(2).tip(70).turn(None)));
+    assert_eq!(Code::PoolFull, world.rejection(&poor.at(2).tip(70).turn(None)));
     assert_eq!(before, world.pool.status());
     while world.pool.settle(NOW).unwrap() {}
     assert_eq!(4, world.order().len());
@@ -304,11 +304,11 @@ fn a_tenth_is_kept_for_steps_and_only_in_it_they_are_spared() {
     for nonce in 0..18 {
         world.pending(&[&d.at(nonce).tip(5).transfer(&a, 1)]);
     }
-    assert_eq!(Code::PoolFull, world.refusal(&a.at(2).transfer(&d, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&a.at(2).transfer(&d, 1)));
     let (first, second) = (b.at(1).step(runs[0], 0), c.at(1).step(runs[1], 0));
     world.pending(&[&first, &second]);
     // The tenth is full: a third one is as any other.
-    assert_eq!(Code::PoolFull, world.refusal(&b.at(2).step(runs[0], 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&b.at(2).step(runs[0], 1)));
     // Nobody evicts those two, however much is offered.
     for nonce in 2..6 {
         world.pending(&[&a.at(nonce).tip(50).transfer(&d, 1)]);

@@ -114,7 +114,7 @@ fn stats_count_what_happened() {
     let (world, [a, b, _]) = World::of_three();
     let (first, second) = (a.at(0).transfer(&b, 1), a.at(1).transfer(&b, 1));
     world.pending(&[&first, &second]);
-    assert_eq!(Code::NonceTaken, world.refusal(&a.at(1).transfer(&b, 2)));
+    assert_eq!(Code::NonceTaken, world.rejection(&a.at(1).transfer(&b, 2)));
     world.commit(&[&first, &a.at(1).transfer(&b, 3)]);
     let stats = world.pool.stats();
     assert_eq!(

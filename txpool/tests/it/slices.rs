@@ -68,7 +68,7 @@ fn meanwhile_a_sender_goes_on_with_its_next_nonce() {
     world.pending(&txs.iter().collect::<Vec<_>>());
     force_rebuild(&world);
     assert_eq!(10, world.account(&a).nonce);
-    assert_eq!(Code::NonceTaken, world.refusal(&a.at(9).transfer(&b, 2)));
+    assert_eq!(Code::NonceTaken, world.rejection(&a.at(9).transfer(&b, 2)));
     let (next, after) = (a.at(10).transfer(&b, 1), a.at(11).transfer(&b, 1));
     world.queued(&[&after]);
     world.pending(&[&next]);

@@ -41,7 +41,7 @@ fn what_counted_on_a_bond_that_was_locked_is_dropped_and_nothing_of_others_is_ex
     assert!(world.is_queued(&after), "its nonce is not there yet");
     assert!(world.admits() <= admits + 2, "{} more", world.admits() - admits);
     assert_eq!(0, world.pool.stats().rebuilds_total);
-    assert_eq!(Code::BondTooSmall, world.refusal(&miner.at(1).unbond(5_001)));
+    assert_eq!(Code::BondTooSmall, world.rejection(&miner.at(1).unbond(5_001)));
     world.pending(&[&miner.at(1).unbond(5_000)]);
 }
 
@@ -52,7 +52,7 @@ fn what_the_rest_of_the_bond_is_enough_for_stays() {
     world.pending(&waiting.iter().collect::<Vec<_>>());
     world.commit_touching(&[&others[0]], &miner, locked(5_000));
     assert!(waiting.iter().all(|tx| world.is_pending(tx)));
-    assert_eq!(Code::BondTooSmall, world.refusal(&miner.at(4).unbond(1)));
+    assert_eq!(Code::BondTooSmall, world.rejection(&miner.at(4).unbond(1)));
     world.commit_touching(&[&others[1]], &miner, released(5_000, 0));
     world.pending(&[&miner.at(4).unbond(5_000)]);
 }

@@ -103,9 +103,9 @@ fn each_sender_comes_to_its_share_of_the_tenth_and_to_no_more() {
     mine.send(&mine.steps(0, PLACES));
     mine.fill(50);
     mine.send(&mine.steps(1, 5));
-    assert_eq!(Code::PoolFull, mine.world.refusal(&mine.step(1, 5)));
+    assert_eq!(Code::PoolFull, mine.world.rejection(&mine.step(1, 5)));
     mine.send(&mine.steps(2, 3));
-    assert_eq!(Code::PoolFull, mine.world.refusal(&mine.step(2, 3)));
+    assert_eq!(Code::PoolFull, mine.world.rejection(&mine.step(2, 3)));
     let mut counts = [mine.count(0), mine.count(1), mine.count(2)];
     counts.sort_unstable();
     assert_eq!([3, 3, 4], counts);
@@ -120,13 +120,13 @@ fn whoever_gave_way_cannot_come_back_for_nothing() {
     mine.send(&mine.steps(1, 5));
     let before = mine.world.pool.stats();
     for _ in 0..3 {
-        assert_eq!(Code::PoolFull, mine.world.refusal(&mine.step(0, 5)));
-        assert_eq!(Code::PoolFull, mine.world.refusal(&mine.step(1, 5)));
+        assert_eq!(Code::PoolFull, mine.world.rejection(&mine.step(0, 5)));
+        assert_eq!(Code::PoolFull, mine.world.rejection(&mine.step(1, 5)));
     }
     assert_eq!(before.evicted_total, mine.world.pool.stats().evicted_total);
     // Whoever offers more than others gets in as everybody does.
     let dear = mine.miners[1].at(7).tip(100).step(mine.runs[1], 5);
-    assert_eq!(Code::PoolFull, mine.world.refusal(&dear), "it is worth what comes before it");
+    assert_eq!(Code::PoolFull, mine.world.rejection(&dear), "it is worth what comes before it");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_tip_gets_a_step_in_where_everybody_has_no_more_than_one() {
         mine.send(&mine.steps(miner, 1));
     }
     mine.fill(50);
-    assert_eq!(Code::PoolFull, mine.world.refusal(&mine.step(10, 0)));
+    assert_eq!(Code::PoolFull, mine.world.rejection(&mine.step(10, 0)));
     let dear = mine.miners[10].at(2).tip(500).step(mine.runs[10], 0);
     mine.send(std::slice::from_ref(&dear));
     assert!((0..10).all(|miner| mine.count(miner) == 1));
@@ -168,7 +168,7 @@ fn nothing_behind_its_steps_keeps_a_sender_from_giving_way() {
     for step in 0..5 {
         mine.send(&[mine.step(1, step)]);
     }
-    assert_eq!(Code::PoolFull, mine.world.refusal(&mine.step(1, 5)));
+    assert_eq!(Code::PoolFull, mine.world.rejection(&mine.step(1, 5)));
     assert_eq!(85, mine.count(0));
     assert_eq!(Some(Code::Evicted), mine.world.drop_code(&behind[79]));
     assert_eq!(COUNT_MAX, mine.total());

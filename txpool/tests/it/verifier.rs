@@ -140,7 +140,7 @@ fn what_the_state_refuses_is_refused_before_its_signature_is_looked_at() {
     ];
     assert_eq!(expected, outcome(&verifier.check_after_glance(texts.clone(), 1, &pool)));
     let alone = outcome(&verifier.check(texts, 1));
-    assert_eq!(vec![Err(Code::BadSignature); 5], alone[..5], "clients get the first refusal");
+    assert_eq!(vec![Err(Code::BadSignature); 5], alone[..5], "clients get the first rejection");
     let good = pool.submit(&[rich.at(1).transfer(&poor, 5)], NOW);
     assert!(good.iter().all(Result::is_ok), "a look takes nothing");
 }

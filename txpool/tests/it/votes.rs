@@ -54,9 +54,9 @@ fn a_validator_without_money_votes_for_nothing() {
     let (world, [_, _, c], others) = voting();
     let vote = c.at(0).vote_for_fork(50);
     world.pending(&[&vote]);
-    assert_eq!(Code::InsufficientBalance, world.refusal(&c.at(1).vote_for_floor(20, 60)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&c.at(1).vote_for_floor(20, 60)));
     world.commit(&[&others[0]]);
-    assert_eq!(Code::InsufficientBalance, world.refusal(&c.at(1).vote_for_floor(20, 60)));
+    assert_eq!(Code::InsufficientBalance, world.rejection(&c.at(1).vote_for_floor(20, 60)));
     world.commit(&[&vote, &others[1]]);
     world.pending(&[&c.at(1).vote_for_floor(20, 60)]);
 }

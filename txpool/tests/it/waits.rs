@@ -124,14 +124,14 @@ fn a_newcomer_that_would_wait_is_refused_and_one_whose_turn_comes_waits() {
     let bound = a.at(1).max_base_fee(10).transfer(&b, 1);
     world.queued(&[&bound]);
     raise(&world);
-    assert_eq!(Code::FeeAboveMax, world.refusal(&b.at(0).max_base_fee(10).transfer(&a, 1)));
+    assert_eq!(Code::FeeAboveMax, world.rejection(&b.at(0).max_base_fee(10).transfer(&a, 1)));
     assert_eq!(
         vec![Some(Code::FeeAboveMax)],
         world
             .pool
             .glance(&[b.at(0).max_base_fee(10).transfer(&a, 1)])
             .into_iter()
-            .map(|refusal| refusal.map(|it| it.code()))
+            .map(|rejection| rejection.map(|it| it.code()))
             .collect::<Vec<_>>()
     );
     world.pending(&[&a.at(0).transfer(&b, 1)]);
@@ -244,7 +244,7 @@ fn a_step_that_pays_for_bytes_waits_as_others_do() {
     let free = b.at(1).max_base_fee(10).time(7).finish(run_of(&request), 0);
     raise(&world);
     raise(&world);
-    assert_eq!(Code::FeeAboveMax, world.refusal(&finish));
+    assert_eq!(Code::FeeAboveMax, world.rejection(&finish));
     world.pending(&[&free]);
     assert!(world.pool.has_offers());
 }
@@ -296,7 +296,7 @@ fn what_waits_for_the_base_fee_gives_way_to_whoever_pays_it_however_much_it_offe
     let message = dropped.reason.to_string();
     assert!(message.contains("sent again with a higher maxBaseFee"), "{message}");
     // What pays is worth what it offers.
-    assert_eq!(Code::PoolFull, world.refusal(&f.at(1).transfer(&e, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&f.at(1).transfer(&e, 1)));
     assert!(world.is_pending(&txs[3]));
 }
 
@@ -305,7 +305,7 @@ fn what_would_wait_for_the_base_fee_takes_nobodys_place() {
     let (world, [a, _, _, _, e, f], txs) = full_of_waiting([10, 50, 50, 50]);
     assert_eq!(1, world.pool.stats().waiting);
     let after = a.at(1).tip(500_000).transfer(&e, 1);
-    assert_eq!(Code::PoolFull, world.refusal(&after));
+    assert_eq!(Code::PoolFull, world.rejection(&after));
     world.pending(&[&e.at(0).transfer(&f, 1)]);
     assert_eq!(Some(Code::Evicted), world.drop_code(&txs[0]));
 }
@@ -326,5 +326,5 @@ fn of_one_sender_what_waits_goes_and_what_pays_before_it_stays() {
     }
     assert_eq!([Some(Code::Evicted); 2], [world.drop_code(&txs[1]), world.drop_code(&txs[2])]);
     assert!(world.is_pending(&txs[0]) && world.is_pending(&txs[3]));
-    assert_eq!(Code::PoolFull, world.refusal(&c.at(2).transfer(&b, 1)));
+    assert_eq!(Code::PoolFull, world.rejection(&c.at(2).transfer(&b, 1)));
 }

@@ -69,8 +69,8 @@ impl From<MetadataFault> for Rejection {
             path.truncate(end.unwrap_or_default());
             path.push('…');
         }
-        let refusal = Self::new(Code::AgentMetadata, "metadata", found, expected);
-        refusal.with("path", path).with("rule", rule)
+        let rejection = Self::new(Code::AgentMetadata, "metadata", found, expected);
+        rejection.with("path", path).with("rule", rule)
     }
 }
 

@@ -235,12 +235,12 @@ fn a_version_has_at_most_16_tools() {
 fn a_fault_is_refused_with_its_rule_and_its_path_as_far_as_that_is_short() {
     let key = "ă".repeat(2_000);
     let text = format!("{{\"{key}\":1,\"{key}\":2}}");
-    let refusal = Rejection::from(outcome(&text).unwrap_err());
-    assert_eq!(refusal.code(), Code::AgentMetadata);
+    let rejection = Rejection::from(outcome(&text).unwrap_err());
+    assert_eq!(rejection.code(), Code::AgentMetadata);
     let path = format!("/{}…", "ă".repeat(511));
-    assert!(refusal.extra().eq([("path", path.as_str()), ("rule", "1")]), "{refusal:?}");
-    let refusal = Rejection::from(outcome(&smallest().with("/name", "7").text()).unwrap_err());
-    assert!(refusal.extra().eq([("path", "/name"), ("rule", "2")]), "{refusal:?}");
+    assert!(rejection.extra().eq([("path", path.as_str()), ("rule", "1")]), "{rejection:?}");
+    let rejection = Rejection::from(outcome(&smallest().with("/name", "7").text()).unwrap_err());
+    assert!(rejection.extra().eq([("path", "/name"), ("rule", "2")]), "{rejection:?}");
 }
 
 #[test]

@@ -161,8 +161,8 @@ fn randomness_without_its_proof_or_in_another_form_is_refused() {
     ];
     for (text, field) in cases {
         match Header::parse(text.as_bytes()) {
-            Err(DecodeBlockError::Header(refusal)) => {
-                assert_eq!(refusal.field(), format!("header.{field}"), "{text}");
+            Err(DecodeBlockError::Header(rejection)) => {
+                assert_eq!(rejection.field(), format!("header.{field}"), "{text}");
             }
             other => panic!("{text}: {other:?}"),
         }
@@ -206,9 +206,9 @@ fn what_is_no_header_is_refused_by_field() {
     ];
     for (text, field, got) in cases {
         match Header::parse(text.as_bytes()) {
-            Err(DecodeBlockError::Header(refusal)) => {
-                assert_eq!(refusal.field(), field);
-                assert!(refusal.got().starts_with(got), "{refusal}");
+            Err(DecodeBlockError::Header(rejection)) => {
+                assert_eq!(rejection.field(), field);
+                assert!(rejection.got().starts_with(got), "{rejection}");
             }
             other => panic!("{text}: {other:?}"),
         }

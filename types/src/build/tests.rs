@@ -130,14 +130,14 @@ fn a_body_is_read_back_from_the_members_that_were_written() {
         let text = build_tx(&golden_key(), &body, &envelope());
         assert_eq!(Body::parse(body.type_name(), text.as_bytes()), Ok(body));
     }
-    let refusal = Body::parse("NO_KIND", b"{}").unwrap_err();
-    assert_eq!(refusal.code(), Code::UnsupportedType);
-    let refusal = Body::parse("AGENT_CANCEL", br#"{"agentRunId":1}"#).unwrap_err();
-    assert_eq!((refusal.code(), refusal.field()), (Code::Malformed, "agentRunId"));
-    let refusal = Body::parse("AGENT_CANCEL", b"[]").unwrap_err();
-    assert_eq!((refusal.code(), refusal.field()), (Code::Malformed, "transaction"));
-    let refusal = Body::parse("AGENT_CANCEL", b"{").unwrap_err();
-    assert_eq!((refusal.code(), refusal.field()), (Code::Malformed, "fields"));
+    let rejection = Body::parse("NO_KIND", b"{}").unwrap_err();
+    assert_eq!(rejection.code(), Code::UnsupportedType);
+    let rejection = Body::parse("AGENT_CANCEL", br#"{"agentRunId":1}"#).unwrap_err();
+    assert_eq!((rejection.code(), rejection.field()), (Code::Malformed, "agentRunId"));
+    let rejection = Body::parse("AGENT_CANCEL", b"[]").unwrap_err();
+    assert_eq!((rejection.code(), rejection.field()), (Code::Malformed, "transaction"));
+    let rejection = Body::parse("AGENT_CANCEL", b"{").unwrap_err();
+    assert_eq!((rejection.code(), rejection.field()), (Code::Malformed, "fields"));
 }
 
 #[test]

@@ -11,11 +11,11 @@ fn rules(params: &Params) -> StaticRules<'_> {
     StaticRules { chain_id: CHAIN, params, forks, height: 10 }
 }
 
-fn refusal(draft: &Draft, rules: &StaticRules<'_>) -> Rejection {
+fn rejection(draft: &Draft, rules: &StaticRules<'_>) -> Rejection {
     let tx = draft.parse().unwrap();
-    let refusal = verify_one(tx.clone(), rules).unwrap_err();
-    assert_eq!(verify(vec![tx], rules).remove(0).unwrap_err(), refusal, "alone as in a batch");
-    refusal
+    let rejection = verify_one(tx.clone(), rules).unwrap_err();
+    assert_eq!(verify(vec![tx], rules).remove(0).unwrap_err(), rejection, "alone as in a batch");
+    rejection
 }
 
 #[test]
@@ -33,12 +33,12 @@ fn the_first_failing_check_wins() {
         .with("hash", &format!("\"{other_hash}\""))
         .with("signature", &format!("\"{other_signature}\""))
         .with("maxSteps", "0");
-    let at_height = refusal(&draft, &early);
+    let at_height = rejection(&draft, &early);
     assert_eq!(at_height.code(), Code::ForkNotActive);
     let expected = "Fork not active: type is AGENT_REQUEST in block 9, expected block 10 or later";
     assert_eq!(at_height.message(), expected);
 
-    let address = refusal(&draft, &late);
+    let address = rejection(&draft, &late);
     assert_eq!(address.code(), Code::AddressMismatch);
     let expected = format!(
         "Address mismatch: from is {}, expected {golden}, the address of publicKey",
@@ -47,7 +47,7 @@ fn the_first_failing_check_wins() {
     assert_eq!(address.message(), expected);
 
     let draft = draft.with("from", &format!("\"ox{golden}\""));
-    let hash = refusal(&draft, &late);
+    let hash = rejection(&draft, &late);
     let computed = draft.parse().unwrap().hash();
     assert_eq!(hash.code(), Code::HashMismatch);
     let expected = format!("Hash mismatch: hash is {other_hash}, expected {computed}");
@@ -55,7 +55,7 @@ fn the_first_failing_check_wins() {
     assert!(hash.extra().eq([("computed", computed.to_string().as_str())]));
 
     let draft = draft.with("hash", &format!("\"{computed}\""));
-    let signature = refusal(&draft, &late);
+    let signature = rejection(&draft, &late);
     assert_eq!(signature.code(), Code::BadSignature);
     let expected = format!(
         "Bad signature: signature is {}…, expected an Ed25519 signature by publicKey over the 64 \
@@ -66,18 +66,18 @@ fn the_first_failing_check_wins() {
 
     let right = golden_key().sign(&computed.to_hex());
     let draft = draft.with("signature", &format!("\"{right}\""));
-    let chain = refusal(&draft, &late);
+    let chain = rejection(&draft, &late);
     assert_eq!(chain.code(), Code::ChainIdMismatch);
     let expected = format!("Chain id mismatch: chainId is missing, expected {CHAIN}");
     assert_eq!(chain.message(), expected);
 
     let named =
         Draft::of(&body("AGENT_REQUEST")).with("maxSteps", "0").with("chainId", "\"other\"");
-    let chain = refusal(&named, &late);
+    let chain = rejection(&named, &late);
     assert_eq!((chain.code(), chain.got()), (Code::ChainIdMismatch, "other"));
 
     let named = named.with("chainId", &format!("\"{CHAIN}\""));
-    let field = refusal(&named, &late);
+    let field = rejection(&named, &late);
     assert_eq!(field.code(), Code::InvalidField);
     assert_eq!(field.message(), "Invalid field: maxSteps is 0, expected 1 to 200");
 
@@ -128,7 +128,7 @@ fn a_fork_gates_its_kinds_and_no_other() {
             ),
         ] {
             let early = StaticRules { forks, height: 4, ..rules(&params) };
-            let refused = verify_one(tx.clone(), &early).err().map(|refusal| refusal.code());
+            let refused = verify_one(tx.clone(), &early).err().map(|rejection| rejection.code());
             assert_eq!(refused, is_gated.then_some(Code::ForkNotActive), "{kind}");
             let at_fork = StaticRules { height: 5, ..early };
             assert!(verify_one(tx.clone(), &at_fork).is_ok(), "{kind}");
@@ -141,9 +141,9 @@ fn a_fork_that_genesis_does_not_name_never_comes() {
     let params = Params::default();
     let forks = Forks::default();
     let rules = StaticRules { forks, height: u64::MAX - 1, ..rules(&params) };
-    let refusal = refusal(&Draft::of(&body("VALIDATOR_VOTE")), &rules);
-    assert_eq!(refusal.code(), Code::ForkNotActive);
-    assert_eq!(refusal.expected(), "a chain whose genesis has the fork");
+    let rejection = rejection(&Draft::of(&body("VALIDATOR_VOTE")), &rules);
+    assert_eq!(rejection.code(), Code::ForkNotActive);
+    assert_eq!(rejection.expected(), "a chain whose genesis has the fork");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_chain_id_is_optional_unless_genesis_wants_it() {
         assert_eq!(verify_one(draft.parse().unwrap(), &rules(&params)).is_ok(), is_good);
     }
     let empty = draft.with("chainId", "\"\"");
-    assert_eq!(refusal(&empty, &rules(&Params::default())).code(), Code::ChainIdMismatch);
+    assert_eq!(rejection(&empty, &rules(&Params::default())).code(), Code::ChainIdMismatch);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_key_of_small_order_signs_nothing() {
         .with("publicKey", &format!("\"{key}\""))
         .with("from", &format!("\"{}\"", &address[..40]))
         .with("signature", &format!("\"{key}{}\"", "00".repeat(32)));
-    assert_eq!(refusal(&draft, &rules(&Params::default())).code(), Code::BadSignature);
+    assert_eq!(rejection(&draft, &rules(&Params::default())).code(), Code::BadSignature);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn each_of_many_gets_the_answer_that_it_would_get_alone() {
         alone
             .iter()
             .flat_map(|answer| answer.as_ref().err())
-            .filter(|refusal| refusal.code() == code)
+            .filter(|rejection| rejection.code() == code)
             .count()
     };
     assert!(bad(Code::BadSignature) >= 46 && bad(Code::HashMismatch) >= 46);
@@ -233,7 +233,7 @@ fn the_transactions_of_several_blocks_get_the_answers_of_each_block_alone() {
     assert_eq!(verify_blocks(blocks), alone);
     let codes = |code| {
         let refused = alone.iter().flatten().filter_map(|answer| answer.as_ref().err());
-        refused.filter(|refusal| refusal.code() == code).count()
+        refused.filter(|rejection| rejection.code() == code).count()
     };
     assert!(codes(Code::BadSignature) > 3 && codes(Code::ForkNotActive) > 30);
     assert!(alone.iter().flatten().any(Result::is_ok));
@@ -247,7 +247,7 @@ fn simulation_checks_everything_but_the_signature() {
         Draft::of(&body("TRANSFER")).with("signature", &format!("\"{}\"", "00".repeat(64)));
     let tx = spoilt.parse().unwrap();
     assert!(verify_unsigned(tx.clone(), &rules(&params)).is_ok());
-    assert_eq!(refusal(&spoilt, &rules(&params)).code(), Code::BadSignature);
+    assert_eq!(rejection(&spoilt, &rules(&params)).code(), Code::BadSignature);
 
     let invalid = Draft::of(&body("AGENT_REQUEST")).with("maxSteps", "201").parse().unwrap();
     let code = verify_unsigned(invalid, &rules(&params)).unwrap_err().code();
@@ -265,7 +265,7 @@ fn kinds_of_the_market_name_their_chain() {
     for body in of_market {
         let draft = Draft::of(&body);
         verify_unsigned(draft.parse().unwrap(), &rules).unwrap();
-        let refusal = refusal(&draft.without("chainId"), &rules);
-        assert_eq!((refusal.code(), refusal.got()), (Code::ChainIdMismatch, "missing"));
+        let rejection = rejection(&draft.without("chainId"), &rules);
+        assert_eq!((rejection.code(), rejection.got()), (Code::ChainIdMismatch, "missing"));
     }
 }

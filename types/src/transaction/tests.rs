@@ -2,7 +2,7 @@
 //! binary form.
 
 mod clients;
-mod refusals;
+mod rejections;
 
 use proptest::prelude::*;
 
@@ -55,11 +55,11 @@ fn vectors_of_other_kinds_verify_over_the_payload_and_are_unsupported() {
         let signature: Signature = text_of(&value, "signature").parse().unwrap();
         assert!(key.verify(&hash.to_hex(), &signature), "{name}");
 
-        let refusal = Transaction::parse(text.as_bytes(), &limits()).unwrap_err();
-        assert_eq!(refusal.code(), Code::UnsupportedType, "{name}");
-        assert_eq!(refusal.field(), "type");
-        assert_eq!(refusal.got(), format!("{:?}", text_of(&value, "type")));
-        assert!(refusal.message().contains("AGENT_REQUEST"), "{}", refusal.message());
+        let rejection = Transaction::parse(text.as_bytes(), &limits()).unwrap_err();
+        assert_eq!(rejection.code(), Code::UnsupportedType, "{name}");
+        assert_eq!(rejection.field(), "type");
+        assert_eq!(rejection.got(), format!("{:?}", text_of(&value, "type")));
+        assert!(rejection.message().contains("AGENT_REQUEST"), "{}", rejection.message());
     }
 }
 
@@ -90,11 +90,11 @@ fn an_unsigned_transaction_may_lack_hash_and_signature() {
         assert_eq!(unsigned.stated_hash(), signed.hash());
         assert_eq!(Transaction::parse_unsigned(text.as_bytes(), &limits()).unwrap(), signed);
     }
-    let refusal = Transaction::parse_unsigned(
+    let rejection = Transaction::parse_unsigned(
         Draft::of(&bodies()[5]).with("hash", "null").text().as_bytes(),
         &limits(),
     );
-    assert_eq!(refusal.unwrap_err().field(), "hash", "what is there must be right");
+    assert_eq!(rejection.unwrap_err().field(), "hash", "what is there must be right");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn stored_bytes_obey_the_rules_of_parsing() {
     let payload = Draft::of(&bodies()[5]).parse().unwrap().payload().to_owned();
     let code =
         |payload: &str, limits: &SizeLimits| match Transaction::decode(&encoded(payload), limits) {
-            Err(DecodeTxError::Refused(refusal)) => refusal.code(),
+            Err(DecodeTxError::Rejected(rejection)) => rejection.code(),
             other => panic!("{other:?}"),
         };
     assert_eq!(code(&payload.replace("AGENT", "AGENCY"), &limits()), Code::UnsupportedType);

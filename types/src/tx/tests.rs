@@ -25,10 +25,13 @@ fn draft(kind: &str) -> Draft {
 
 #[track_caller]
 fn assert_invalid(draft: &Draft, field: &str, got: &str, expected: &str) {
-    let refusal = check(draft).unwrap_err();
-    assert_eq!(refusal.code(), Code::InvalidField, "{refusal}");
-    assert_eq!((refusal.field(), refusal.got(), refusal.expected()), (field, got, expected));
-    assert_eq!(refusal.message(), format!("Invalid field: {field} is {got}, expected {expected}"));
+    let rejection = check(draft).unwrap_err();
+    assert_eq!(rejection.code(), Code::InvalidField, "{rejection}");
+    assert_eq!((rejection.field(), rejection.got(), rejection.expected()), (field, got, expected));
+    assert_eq!(
+        rejection.message(),
+        format!("Invalid field: {field} is {got}, expected {expected}")
+    );
 }
 
 fn quoted(text: &str) -> String {
@@ -358,9 +361,9 @@ fn an_offer_names_an_executor_and_up_to_64_calls() {
 #[test]
 fn kinds_of_v8_name_their_chain() {
     for body in bodies().iter().filter(|body| body.fork() == Some(Fork::V8)) {
-        let refusal = check(&Draft::of(body).without("chainId")).unwrap_err();
-        assert_eq!(refusal.code(), Code::ChainIdMismatch, "{}", body.type_name());
-        assert_eq!((refusal.field(), refusal.got()), ("chainId", "missing"));
+        let rejection = check(&Draft::of(body).without("chainId")).unwrap_err();
+        assert_eq!(rejection.code(), Code::ChainIdMismatch, "{}", body.type_name());
+        assert_eq!((rejection.field(), rejection.got()), ("chainId", "missing"));
     }
 }
 

@@ -407,7 +407,7 @@ impl<T: Members> Value for T {
         _: &Self::Limit,
         view: &StaticView<'_>,
     ) -> Result<(), Rejection> {
-        self.check_members(view).map_err(|refusal| refusal.within(name))
+        self.check_members(view).map_err(|rejection| rejection.within(name))
     }
 }
 
@@ -434,7 +434,7 @@ impl<T: Members> Value for Vec<T> {
         check_count(name, self, limit.max)?;
         for (index, item) in self.iter().enumerate() {
             item.check_members(view)
-                .map_err(|refusal| refusal.within(format_args!("{name}[{index}]")))?;
+                .map_err(|rejection| rejection.within(format_args!("{name}[{index}]")))?;
         }
         Ok(())
     }

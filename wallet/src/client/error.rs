@@ -9,15 +9,15 @@ use types::Hash;
 
 use crate::OtherChain;
 
-/// A refusal by the rules of the chain (docs/protocol.md section 9).
+/// A rejection by the rules of the chain (docs/protocol.md section 9).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
-pub struct Refusal {
+pub struct Rejection {
     /// The stable code, for example `NONCE_STALE`.
     pub code: String,
     /// The sentence for people, naming the field and both values.
     pub message: String,
-    /// The whole `data` of the refusal.
+    /// The whole `data` of the rejection.
     pub data: Value,
 }
 
@@ -38,9 +38,9 @@ pub enum ClientError {
         /// What the connection said.
         source: Box<CallError>,
     },
-    /// The chain's rules refuse the transaction.
+    /// The chain's rules reject the transaction.
     #[error("{0}")]
-    Refused(Refusal),
+    Rejected(Rejection),
     /// What was asked for does not exist on this chain.
     #[error("{message}")]
     NotFound {
@@ -121,7 +121,7 @@ impl ClientError {
             Self::Unreachable { .. } | Self::NotServing { .. } => Some(Duration::ZERO),
             Self::Limited { retry_after_ms, .. } => retry_after_ms.map(Duration::from_millis),
             Self::BadUrl { .. }
-            | Self::Refused(_)
+            | Self::Rejected(_)
             | Self::NotFound { .. }
             | Self::BadParams { .. }
             | Self::Other { .. }
@@ -142,7 +142,7 @@ impl ClientError {
             | Self::Strange { .. }
             | Self::Unreadable { .. } => true,
             Self::BadUrl { .. }
-            | Self::Refused(_)
+            | Self::Rejected(_)
             | Self::NotFound { .. }
             | Self::BadParams { .. }
             | Self::Other { .. }
@@ -183,7 +183,7 @@ impl ClientError {
             .and_then(|data| serde_json::from_str(data.get()).ok())
             .unwrap_or(Value::Null);
         match object.code() {
-            REFUSED => Self::Refused(Refusal::new(message, data)),
+            REFUSED => Self::Rejected(Rejection::new(message, data)),
             NOT_FOUND => Self::NotFound { message },
             NOT_SERVING => Self::NotServing { message },
             LIMITED => Self::Limited { message, retry_after_ms: data["retryAfterMs"].as_u64() },
@@ -193,8 +193,8 @@ impl ClientError {
     }
 }
 
-impl Refusal {
-    /// A refusal from its sentence and its data, which names the code.
+impl Rejection {
+    /// A rejection from its sentence and its data, which names the code.
     pub(super) fn new(message: String, data: Value) -> Self {
         let code = data["code"].as_str().unwrap_or("REFUSED").to_owned();
         Self { code, message, data }

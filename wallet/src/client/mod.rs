@@ -14,7 +14,7 @@ mod url;
 
 pub use answer::Answer;
 pub use connection::{Client, DEFAULT_URL, NO_PARAMS};
-pub use error::{ClientError, Refusal};
+pub use error::{ClientError, Rejection};
 pub use events::{Events, Kind};
 pub use queries::Page;
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use types::Hash;
 
 use super::connection::Client;
-use super::error::Refusal;
+use super::error::Rejection;
 use super::records::{Status, TransactionStatus};
 use super::{Answer, ClientError};
 use crate::Signed;
@@ -52,7 +52,7 @@ impl Client {
     /// this cannot pay twice; signing another one could.
     ///
     /// # Errors
-    /// The last error, when the node refuses or `patience` is over. Except for a refusal nothing is
+    /// The last error, when the node refuses or `patience` is over. Except for a rejection nothing is
     /// known then: the node may have accepted the transaction.
     pub fn send_again<'a>(
         &'a self,
@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// Sends up to 1,000 signed transactions at once; the answers are in the same order, and one
-    /// refusal does not affect the others.
+    /// rejection does not affect the others.
     ///
     /// # Errors
     /// When the node is not reachable or refuses the whole array.
@@ -110,7 +110,7 @@ impl Client {
         let outcomes = answer.into_value();
         let read = |(signed, outcome): (&Signed, Outcome)| match outcome {
             Outcome { hash: Some(hash), .. } => same_hash(signed, hash),
-            Outcome { hash: None, error } => Err(refusal(error.unwrap_or(Value::Null))),
+            Outcome { hash: None, error } => Err(rejection(error.unwrap_or(Value::Null))),
         };
         Ok(signed.iter().zip(outcomes).map(read).collect())
     }
@@ -183,11 +183,11 @@ fn same_hash(signed: &Signed, answered: Hash) -> Result<Hash, ClientError> {
     }
 }
 
-/// A refusal inside an array of results: a JSON-RPC error object.
-fn refusal(error: Value) -> ClientError {
+/// A rejection inside an array of results: a JSON-RPC error object.
+fn rejection(error: Value) -> ClientError {
     let text = error["message"].as_str().unwrap_or("rejected without a reason").to_owned();
     match serde_json::from_value(error) {
         Ok(object) => ClientError::from_object(&object),
-        Err(_) => ClientError::Refused(Refusal::new(text, Value::Null)),
+        Err(_) => ClientError::Rejected(Rejection::new(text, Value::Null)),
     }
 }

@@ -13,7 +13,7 @@ use types::{Body, Hash, Keypair};
 use super::records::Status;
 use super::{Client, ClientError, Kind, NO_PARAMS, Page};
 use crate::{Envelope, Signed};
-use script::{Script, refusal};
+use script::{Script, rejection};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -42,20 +42,23 @@ async fn every_error_number_has_its_class() {
     let script = Script::start().await;
     let client = script.client();
     let cases = [
-        (refusal(-32602, "bad", Value::Null), "BadParams"),
-        (refusal(-32050, "Nonce stale: tx=4, state=5", json!({"code": "NONCE_STALE"})), "Refused"),
-        (refusal(-32051, "no such run", Value::Null), "NotFound"),
-        (refusal(-32052, "syncing", Value::Null), "NotServing"),
-        (refusal(-32053, "too fast", json!({"retryAfterMs": 250})), "Limited"),
-        (refusal(-32601, "no such method", Value::Null), "Other"),
+        (rejection(-32602, "bad", Value::Null), "BadParams"),
+        (
+            rejection(-32050, "Nonce stale: tx=4, state=5", json!({"code": "NONCE_STALE"})),
+            "Refused",
+        ),
+        (rejection(-32051, "no such run", Value::Null), "NotFound"),
+        (rejection(-32052, "syncing", Value::Null), "NotServing"),
+        (rejection(-32053, "too fast", json!({"retryAfterMs": 250})), "Limited"),
+        (rejection(-32601, "no such method", Value::Null), "Other"),
     ];
     for (object, class) in cases {
         script.answer_error(object);
         let error = client.call::<Value, _>("scripted", NO_PARAMS).await.unwrap_err();
         assert_eq!(class, class_of(&error), "{error:?}");
-        if let ClientError::Refused(refusal) = &error {
-            assert_eq!("NONCE_STALE", refusal.code);
-            assert_eq!("Nonce stale: tx=4, state=5", refusal.message);
+        if let ClientError::Rejected(rejection) = &error {
+            assert_eq!("NONCE_STALE", rejection.code);
+            assert_eq!("Nonce stale: tx=4, state=5", rejection.message);
         }
         if let ClientError::Limited { retry_after_ms, .. } = error {
             assert_eq!(Some(250), retry_after_ms);
@@ -68,7 +71,7 @@ async fn every_error_number_has_its_class() {
 fn class_of(error: &ClientError) -> &'static str {
     match error {
         ClientError::BadParams { .. } => "BadParams",
-        ClientError::Refused(_) => "Refused",
+        ClientError::Rejected(_) => "Refused",
         ClientError::NotFound { .. } => "NotFound",
         ClientError::NotServing { .. } => "NotServing",
         ClientError::Limited { .. } => "Limited",
@@ -117,7 +120,7 @@ async fn another_hash_than_the_signed_one_is_an_error() {
 }
 
 #[tokio::test]
-async fn one_refusal_in_an_array_leaves_the_others() {
+async fn one_rejection_in_an_array_leaves_the_others() {
     let script = Script::start().await;
     let three = [signed(0), signed(1), signed(2)];
     script.refuse_place(1);
@@ -125,7 +128,7 @@ async fn one_refusal_in_an_array_leaves_the_others() {
     assert_eq!(three[0].hash(), *outcomes[0].as_ref().unwrap());
     assert_eq!(three[2].hash(), *outcomes[2].as_ref().unwrap());
     assert!(
-        matches!(&outcomes[1], Err(ClientError::Refused(refusal)) if refusal.code == "POOL_FULL")
+        matches!(&outcomes[1], Err(ClientError::Rejected(rejection)) if rejection.code == "POOL_FULL")
     );
 }
 
@@ -188,14 +191,14 @@ async fn a_pool_stream_tells_of_its_gap() {
 }
 
 fn busy() -> ErrorObjectOwned {
-    refusal(-32053, "too many waiting", json!({"code": "TOO_MANY_WAITING", "retryAfterMs": 1}))
+    rejection(-32053, "too many waiting", json!({"code": "TOO_MANY_WAITING", "retryAfterMs": 1}))
 }
 
 #[tokio::test]
 async fn a_node_that_is_busy_gets_the_same_bytes_again() {
     let script = Script::start().await;
-    let restarting = refusal(-32052, "syncing", Value::Null);
-    let forgotten = refusal(-32051, "no such transaction", Value::Null);
+    let restarting = rejection(-32052, "syncing", Value::Null);
+    let forgotten = rejection(-32051, "no such transaction", Value::Null);
     // Two attempts at sending fail; the third is accepted, and the wait for it fails.
     script.disturb(vec![forgotten, busy(), restarting]);
     let one = signed(0);
@@ -205,11 +208,11 @@ async fn a_node_that_is_busy_gets_the_same_bytes_again() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_a_lasting_limit_are_not_tried_again() {
+async fn a_rejection_and_a_lasting_limit_are_not_tried_again() {
     let script = Script::start().await;
     let lasting = [
-        refusal(-32050, "stale", json!({"code": "NONCE_STALE"})),
-        refusal(-32053, "too large", json!({"code": "TOO_MANY_ITEMS"})),
+        rejection(-32050, "stale", json!({"code": "NONCE_STALE"})),
+        rejection(-32053, "too large", json!({"code": "TOO_MANY_ITEMS"})),
     ];
     for (times, error) in (1..).zip(lasting) {
         script.disturb(vec![error]);

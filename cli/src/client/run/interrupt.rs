@@ -135,7 +135,7 @@ impl Interruption<'_> {
                 writeln!(out, "taken back   tx {}", included.hash)?;
                 Ok(())
             }
-            Err(error) if error.is_refusal("RUN_NOT_PENDING") => {
+            Err(error) if error.is_rejection("RUN_NOT_PENDING") => {
                 let now = self.client.run(&self.id).await?;
                 if now.is_settled() { Ok(()) } else { Err(goes_on(&now)) }
             }

@@ -14,7 +14,7 @@ use wallet::client::records::Run;
 
 use super::method;
 use crate::client::output::{duration, ombra, ombra_of};
-use crate::client::tx::{Sender, TermsArgs, blob_bodies, block_of, refusal_of};
+use crate::client::tx::{Sender, TermsArgs, blob_bodies, block_of, rejection_of};
 use crate::client::{CliError, Out, Outcome};
 
 /// Each transaction is included within this time or the command fails.
@@ -64,7 +64,7 @@ impl Question {
     /// # Errors
     /// Why a miner would refuse it.
     pub(in crate::client) fn of_method(ask: Ask, terms: &TermsArgs) -> Result<Self, CliError> {
-        let request = Request::new(ask).map_err(|refused| method::refusal(&refused))?;
+        let request = Request::new(ask).map_err(|refused| method::rejection(&refused))?;
         method::check(request, &terms.tools).map(Self::Method)
     }
 
@@ -205,7 +205,7 @@ async fn try_out(
     let body = Body::AgentRequest(request.into_body(sender.keypair(), envelope.nonce));
     let signed = Signed::new(sender.keypair(), &envelope, &body);
     let judged = sender.client.simulate(signed.json()).await?;
-    refusal_of(&judged).map_or(Ok(()), Err)
+    rejection_of(&judged).map_or(Ok(()), Err)
 }
 
 /// A blob that was stored.

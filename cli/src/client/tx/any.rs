@@ -32,7 +32,7 @@ pub(super) async fn run(args: AnyArgs, out: Out<'_>) -> Outcome {
     }
     let text = Value::Object(fields).to_string();
     let body = Body::parse(kind.type_name, text.as_bytes())
-        .map_err(|refusal| CliError::Usage(refusal.to_string()))?;
+        .map_err(|rejection| CliError::Usage(rejection.to_string()))?;
     delivery.deliver(&body, out).await
 }
 

@@ -51,7 +51,7 @@ fn included(answer: Included, timeout: Duration) -> Result<Included, CliError> {
     match (answer.status, &answer.dropped) {
         (Status::Included, _) => Ok(answer),
         (Status::Dropped, Some(dropped)) => {
-            Err(CliError::Refused { code: dropped.code.clone(), message: dropped.message.clone() })
+            Err(CliError::Rejected { code: dropped.code.clone(), message: dropped.message.clone() })
         }
         (Status::Dropped, None) => Err(CliError::Failed("it was dropped".to_owned())),
         (Status::Pending, _) => {
@@ -178,7 +178,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Prints what the transaction would do; that the chain would refuse it is a refusal.
+    /// Prints what the transaction would do; that the chain would refuse it is a rejection.
     async fn simulate(&self, signed: &Signed, out: Out<'_>) -> Outcome {
         let answer = self.client().simulate(signed.json()).await?;
         if self.prints_json() {
@@ -186,19 +186,19 @@ impl Delivery {
         } else if answer["valid"] == json!(true) {
             print_effects(&answer["effects"], out)?;
         }
-        refusal_of(&answer).map_or(Ok(()), Err)
+        rejection_of(&answer).map_or(Ok(()), Err)
     }
 }
 
 /// What the chain would say against a transaction that was simulated; nothing if it is valid.
-pub(crate) fn refusal_of(simulated: &Value) -> Option<CliError> {
+pub(crate) fn rejection_of(simulated: &Value) -> Option<CliError> {
     if simulated["valid"] == json!(true) {
         return None;
     }
     let error = &simulated["error"];
     let code = error["data"]["code"].as_str().unwrap_or("REFUSED").to_owned();
     let message = printable(error["message"].as_str().unwrap_or("no reason given"));
-    Some(CliError::Refused { code, message })
+    Some(CliError::Rejected { code, message })
 }
 
 /// `12 (hash …)`.

@@ -37,4 +37,4 @@ pub use stake::{BondArgs, OfferArgs, UnbondArgs};
 pub(crate) use super::signer::Sender;
 pub(super) use blob::bodies as blob_bodies;
 pub(crate) use deliver::block_of;
-pub(super) use deliver::refusal_of;
+pub(super) use deliver::rejection_of;

@@ -91,13 +91,13 @@ async fn a_run_is_read_with_its_blob_and_its_excluded_miners() {
 }
 
 #[tokio::test]
-async fn a_refusal_has_its_code_and_a_node_that_syncs_is_away() {
+async fn a_rejection_has_its_code_and_a_node_that_syncs_is_away() {
     let (script, node) = node().await;
     let set = |answer| script.answers.lock().insert("ombra_sendTransaction".into(), answer);
     let data = json!({"code": "RUN_NOT_PENDING"});
     set(json!({"error": {"code": -32050, "message": "taken", "data": data}}));
     let refused = node.send("{}").await;
-    let expected = ChainError::Refused { code: "RUN_NOT_PENDING".into(), message: "taken".into() };
+    let expected = ChainError::Rejected { code: "RUN_NOT_PENDING".into(), message: "taken".into() };
     assert_eq!(Err(expected), refused);
     for code in [-32052, -32053] {
         set(json!({"error": {"code": code, "message": "later"}}));

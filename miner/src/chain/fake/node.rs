@@ -31,7 +31,7 @@ pub(crate) struct State {
     txs: BTreeMap<TxLocation, CheckedTx>,
     /// The time of the next block, if the last one was earlier.
     pub(crate) now_ms: u64,
-    pub(crate) refusals: Vec<String>,
+    pub(crate) rejections: Vec<String>,
     dropped: BTreeMap<Hash, Code>,
     pub(crate) pool: Vec<CheckedTx>,
     /// Codes of what was dropped when a block was made.
@@ -93,7 +93,7 @@ impl State {
             blocks: first(Params::default(), Forks::default()),
             txs: BTreeMap::new(),
             now_ms: 1_000_000,
-            refusals: Vec::new(),
+            rejections: Vec::new(),
             dropped: BTreeMap::new(),
             pool: Vec::new(),
             lost: Vec::new(),

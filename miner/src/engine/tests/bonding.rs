@@ -124,7 +124,7 @@ async fn a_bond_that_is_refused_ends_the_claim_before_it_is_signed() {
     let state = bench.chain.state.lock();
     assert_eq!(
         (vec!["INSUFFICIENT_BALANCE".to_owned()], vec![]),
-        (state.refusals.clone(), state.lost.clone())
+        (state.rejections.clone(), state.lost.clone())
     );
 }
 

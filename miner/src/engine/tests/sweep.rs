@@ -114,7 +114,7 @@ async fn a_sweep_waits_its_turn_and_leaves_no_gap_of_nonces() {
     let nonces = bench.nonces();
     assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
     let state = bench.chain.state.lock();
-    assert!(state.refusals.is_empty(), "{:?}", state.refusals);
+    assert!(state.rejections.is_empty(), "{:?}", state.rejections);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::endpoint::Endpoint;
-use super::refusal::Refusal;
+use super::error::RestError;
 use super::rendered::BlockEvent;
 use super::{blob, call_events, streams, submit};
 use crate::transport::websocket;
@@ -40,7 +40,7 @@ pub(super) fn document(endpoints: &[Endpoint], version: &str) -> Value {
     paths.insert(websocket::PATH.to_owned(), web_socket(&mut generator));
     paths.insert(PATH.to_owned(), itself());
 
-    let refusal = generator.subschema_for::<Refusal>().to_value();
+    let error = generator.subschema_for::<RestError>().to_value();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -55,11 +55,11 @@ pub(super) fn document(endpoints: &[Endpoint], version: &str) -> Value {
         "components": {
             "schemas": generator.take_definitions(true),
             "responses": {
-                "Refusal": {
+                "Error": {
                     "description": "The error: 400 for a malformed request, 404 if the object does not \
                         exist, 409 and 422 if the chain rejects the transaction, 429 for the rate \
                         limit, 503 if the node is busy or catching up",
-                    "content": { "application/json": { "schema": refusal } }
+                    "content": { "application/json": { "schema": error } }
                 }
             },
         },
@@ -125,7 +125,7 @@ fn without_null(mut schema: Value) -> Value {
 fn responses(description: &str, kind: &str, schema: &Value) -> Value {
     json!({
         "200": { "description": description, "content": { kind: { "schema": schema } } },
-        "default": { "$ref": "#/components/responses/Refusal" },
+        "default": { "$ref": "#/components/responses/Error" },
     })
 }
 
@@ -216,7 +216,7 @@ fn web_socket(generator: &mut SchemaGenerator) -> Value {
             The node closes the WebSocket with code 1012 or 1013.",
         "responses": {
             "101": { "description": "The WebSocket is open" },
-            "default": { "$ref": "#/components/responses/Refusal" },
+            "default": { "$ref": "#/components/responses/Error" },
         },
     } })
 }

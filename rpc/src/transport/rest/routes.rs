@@ -14,8 +14,8 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 
 use super::endpoint::{Asked, Endpoint};
+use super::error::{JSON, error_response};
 use super::params::{self, not_text};
-use super::refusal::{JSON, refuse};
 use super::state::Rest;
 use super::{agents, blob, call_events, chain, market, openapi, streams, submit};
 use crate::admission::Client;
@@ -107,7 +107,7 @@ async fn unknown(uri: Uri) -> Response {
     } else {
         ("NOT_FOUND", format!("there is no endpoint /api/{path}; {} lists all", openapi::PATH))
     };
-    refuse(StatusCode::NOT_FOUND, message, ErrorData::of(code))
+    error_response(StatusCode::NOT_FOUND, message, ErrorData::of(code))
 }
 
 async fn other_method(request: Request) -> Response {
@@ -119,7 +119,7 @@ async fn other_method(request: Request) -> Response {
         expected: Some(allowed.to_owned()),
         ..ErrorData::of("METHOD_NOT_ALLOWED")
     };
-    let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, message, data);
+    let mut response = error_response(StatusCode::METHOD_NOT_ALLOWED, message, data);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::Hash;
 
-use super::refusal::JSON;
+use super::error::JSON;
 use super::state::Rest;
 use crate::admission::Client;
 use crate::error::RpcError;

@@ -22,7 +22,7 @@ use crate::error::{ErrorData, RpcError};
 use crate::ports::PoolEvent;
 use crate::service::Context;
 use crate::service::events::{Keys, pool_notice};
-use crate::transport::rest::{Place, Rest, refuse};
+use crate::transport::rest::{Place, Rest, error_response};
 
 /// Where the WebSocket is opened.
 pub(crate) const PATH: &str = "/api/ws";
@@ -43,7 +43,7 @@ pub(crate) async fn open(
         Ok(upgrade) => upgrade,
         Err(rejection) => {
             let (status, data) = (StatusCode::UPGRADE_REQUIRED, ErrorData::of("WEBSOCKET_ONLY"));
-            let mut response = refuse(status, rejection.to_string(), data);
+            let mut response = error_response(status, rejection.to_string(), data);
             response
                 .headers_mut()
                 .insert(UPGRADE, axum::http::HeaderValue::from_static("websocket"));

@@ -13,10 +13,10 @@ fn a_nonce_is_stale_or_too_high_before_the_balance_counts() {
     world.must(ALICE, &transfer(BOB, 1, 0));
     world.next_block();
     let costly = transfer(BOB, u64::MAX, u64::MAX);
-    let stale = world.refusal(ALICE, 0, &costly);
+    let stale = world.rejection(ALICE, 0, &costly);
     assert_eq!(stale.code().as_str(), "NONCE_STALE");
     assert_eq!(stale.message(), "Nonce stale: tx=0, state=1");
-    let high = world.refusal(ALICE, 2, &costly);
+    let high = world.rejection(ALICE, 2, &costly);
     assert_eq!(high.code().as_str(), "NONCE_TOO_HIGH");
     assert_eq!(high.message(), "Nonce too high: tx=2, state=1");
     assert_eq!(world.code(ALICE, &costly), "INSUFFICIENT_BALANCE");
@@ -25,7 +25,7 @@ fn a_nonce_is_stale_or_too_high_before_the_balance_counts() {
 #[test]
 fn the_fork_comes_before_the_nonce() {
     let world = World::with(Params::default(), Forks { v6: 9, ..Forks::default() });
-    let refused = world.refusal(ALICE, 7, &chat("early"));
+    let refused = world.rejection(ALICE, 7, &chat("early"));
     assert_eq!(refused.code().as_str(), "FORK_NOT_ACTIVE");
     let expected = "Fork not active: type is CHAT_TURN in block 1, expected block 9 or later";
     assert_eq!(refused.message(), expected);
@@ -54,7 +54,7 @@ fn the_balance_comes_before_the_rules_of_the_kind() {
 #[test]
 fn a_balance_suffices_to_the_last_micro() {
     let mut world = World::new();
-    let refused = world.refusal(ALICE, 0, &transfer(BOB, FUNDS, 1));
+    let refused = world.rejection(ALICE, 0, &transfer(BOB, FUNDS, 1));
     assert_eq!(refused.code().as_str(), "INSUFFICIENT_BALANCE");
     let data: Vec<_> = refused.extra().collect();
     assert_eq!(data, [("needed", "10000001"), ("available", "10000000")]);
@@ -68,7 +68,7 @@ fn a_balance_suffices_to_the_last_micro() {
 #[test]
 fn amount_and_fee_may_not_overflow() {
     let world = World::new();
-    let refused = world.refusal(ALICE, 0, &transfer(BOB, u64::MAX, 1));
+    let refused = world.rejection(ALICE, 0, &transfer(BOB, u64::MAX, 1));
     assert_eq!(refused.code().as_str(), "INSUFFICIENT_BALANCE");
     assert_eq!(refused.got(), "more than 18446744073709551615");
 }

@@ -95,7 +95,7 @@ fn a_claim_is_refused_in_order() {
     for run in [running, ended] {
         assert_eq!(world.code(BOB, &claim(BOB, run)), "RUN_NOT_PENDING");
     }
-    let refused = world.refusal(BOB, 0, &claim(BOB, running));
+    let refused = world.rejection(BOB, 0, &claim(BOB, running));
     assert_eq!(refused.message(), "Run not pending: status is running, expected pending");
     let id = running.to_string();
     assert_eq!(refused.extra().next(), Some(("agentRunId", id.as_str())));
@@ -133,7 +133,7 @@ fn a_step_is_refused_in_order() {
     world.must(MINER, &step(running, 3, 131_072));
     world.next_block();
     assert_eq!(world.code(MINER, &step(running, 4, huge)), "TOKENS_LIMIT");
-    let refused = world.refusal(MINER, world.account(MINER).nonce, &step(running, 4, 1));
+    let refused = world.rejection(MINER, world.account(MINER).nonce, &step(running, 4, 1));
     assert_eq!(refused.code().as_str(), "ESCROW_EXHAUSTED");
     let expected = "Escrow exhausted: networkFee is 400, expected at most 350, the run's maxFee";
     assert_eq!(refused.message(), expected);
@@ -171,7 +171,7 @@ fn a_finish_is_refused_in_order() {
 
 /// The run has two steps and 20 tokens of a maxFee of 350: 20 / 200 / 130.
 #[test]
-fn a_settlement_is_exact_and_the_refusal_says_what_it_must_be() {
+fn a_settlement_is_exact_and_the_rejection_says_what_it_must_be() {
     let Runs { mut world, running, .. } = runs();
     let cases: [(&str, fn(&mut AgentFinish)); 6] = [
         ("minerReward + userRefund + networkFee", |body| body.miner_reward = Amount::new(21)),
@@ -200,7 +200,7 @@ fn a_settlement_is_exact_and_the_refusal_says_what_it_must_be() {
     ];
     for (field, change) in cases {
         let body = finish_with(&world, running, change);
-        let refused = world.refusal(MINER, world.account(MINER).nonce, &body);
+        let refused = world.rejection(MINER, world.account(MINER).nonce, &body);
         assert_eq!((refused.code().as_str(), refused.field()), ("SETTLEMENT_MISMATCH", field));
         let data: Vec<_> = refused.extra().collect();
         let expected = [

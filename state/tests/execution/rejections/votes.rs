@@ -25,9 +25,9 @@ fn a_vote_is_refused_in_order() {
     for (code, who, body) in cases {
         assert_eq!(world.code(who, &body), code, "{who:?} {body:?}");
     }
-    let refused = world.refusal(MINER, 0, &vote(ALICE, 0));
+    let refused = world.rejection(MINER, 0, &vote(ALICE, 0));
     assert_eq!((refused.field(), refused.got()), ("from", MINER.address().to_string().as_str()));
-    let unchanged = world.refusal(ALICE, 0, &vote(BOB, 5));
+    let unchanged = world.rejection(ALICE, 0, &vote(BOB, 5));
     assert_eq!((unchanged.field(), unchanged.got()), ("power", "5"));
 }
 
@@ -74,10 +74,10 @@ fn votes_wait_for_their_fork() {
         Params::default(),
         Forks { v6: 0, validator_vote: Some(2), v7: None, v8: None },
     );
-    let early = world.refusal(ALICE, 0, &vote(BOB, 1));
+    let early = world.rejection(ALICE, 0, &vote(BOB, 1));
     assert_eq!(early.code().as_str(), "FORK_NOT_ACTIVE");
     assert_eq!(early.expected(), "block 2 or later");
-    let never = World::new().refusal(ALICE, 0, &vote(BOB, 1));
+    let never = World::new().rejection(ALICE, 0, &vote(BOB, 1));
     assert_eq!(never.code().as_str(), "FORK_NOT_ACTIVE");
     assert_eq!(never.expected(), "a chain whose genesis has the fork");
 }
@@ -112,7 +112,7 @@ fn a_new_key_gets_power_only_with_its_own_acceptance_for_this_vote() {
     for body in wrong {
         assert_eq!(world.code(ALICE, &body), "ACCEPTANCE_INVALID", "{body:?}");
     }
-    let refused = world.refusal(ALICE, 0, &bare_vote(MINER, 3));
+    let refused = world.rejection(ALICE, 0, &bare_vote(MINER, 3));
     assert_eq!((refused.field(), refused.got()), ("acceptance", "missing"));
     let said = String::from_utf8(right.clone()).unwrap();
     assert!(refused.expected().ends_with(&said), "{refused}");
@@ -120,7 +120,7 @@ fn a_new_key_gets_power_only_with_its_own_acceptance_for_this_vote() {
 }
 
 #[test]
-fn every_other_refusal_of_a_vote_comes_before_that_of_its_acceptance() {
+fn every_other_rejection_of_a_vote_comes_before_that_of_its_acceptance() {
     let world = world_of_v7();
     assert_eq!(world.code(MINER, &bare_vote(STRANGER, 3)), "NOT_VALIDATOR");
     assert_eq!(world.code(ALICE, &bare_vote(STRANGER, 0)), "VALIDATOR_UNCHANGED");

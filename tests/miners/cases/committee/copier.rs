@@ -15,7 +15,7 @@ use super::LOOK;
 use super::calls::{is_answer, member_of, members};
 use super::stage::{COPIER, Stage, key};
 
-/// Refusals of what comes a moment before or after its time.
+/// Rejections of what comes a moment before or after its time.
 const OUT_OF_TIME: [&str; 3] = ["CALL_NOT_FOUND", "NOT_MEMBER", "CALL_PHASE"];
 
 /// What the copier did.

@@ -145,7 +145,7 @@ impl World {
         self.accept(TxStanding::Queued, txs);
     }
 
-    pub(crate) fn refusal(&self, tx: &CheckedTx) -> Code {
+    pub(crate) fn rejection(&self, tx: &CheckedTx) -> Code {
         self.submit(tx).unwrap_err().code()
     }
 

@@ -203,11 +203,11 @@ fn a_made_up_name_never_stands_for_two_arguments() {
     };
     let by_name = method.encode_arguments("{\"arg1\":1,\"arg1_\":2}").unwrap();
     assert_eq!(by_name, method.encode_arguments("[1,2]").unwrap());
-    let missing = refusal(&method, "{\"arg1\":1}");
+    let missing = rejection(&method, "{\"arg1\":1}");
     assert!(missing.starts_with("/arg1_: expected an integer"), "{missing}");
 }
 
-fn refusal(method: &Method, arguments: &str) -> String {
+fn rejection(method: &Method, arguments: &str) -> String {
     method.encode_arguments(arguments).unwrap_err().to_string()
 }
 
@@ -242,7 +242,7 @@ fn arguments_are_given_by_position_or_by_name() {
         )
     );
     let says = |arguments: &str, says: &str| {
-        assert_eq!(refusal(&method, arguments), says);
+        assert_eq!(rejection(&method, arguments), says);
     };
     says("[[]]", ": expected 2 values, found 1 values");
     says("{\"orders\":[]}", "/arg1: expected true or false, found nothing");
@@ -256,7 +256,9 @@ fn arguments_are_given_by_position_or_by_name() {
     );
     says("[[7],true]", "/0/0: expected an array of 2 values, or an object, found 7");
     says("7", ": expected an array of 2 values, or an object, found 7");
-    assert!(refusal(&method, "[").starts_with(": expected a JSON array or object, found expected"));
+    assert!(
+        rejection(&method, "[").starts_with(": expected a JSON array or object, found expected")
+    );
 }
 
 #[test]
@@ -349,24 +351,24 @@ fn a_payload_is_of_a_method_and_has_a_size() {
     let payload = method.encode_arguments(&arguments(most)).unwrap();
     assert_eq!((payload.len(), &payload[..4]), (16_356, method.selector().0.as_slice()));
     assert_eq!(
-        refusal(&method, &arguments(most + 1)),
+        rejection(&method, &arguments(most + 1)),
         "/0: expected at most 16380 bytes in all, found more"
     );
     let error = inputs(&["bool"]).decode_arguments(&payload).unwrap_err();
     assert!(error.expected.starts_with("to begin with 0x"), "{error}");
     assert!(method.decode_arguments(&[1]).is_err());
     let long = format!("[\"{}\"]", "a".repeat(super::VALUES_BYTES_MAX));
-    assert!(refusal(&method, &long).contains("bytes of JSON"));
+    assert!(rejection(&method, &long).contains("bytes of JSON"));
 }
 
 #[test]
 fn types_of_any_size_and_places_that_meet_take_no_more_than_their_bytes() {
     // Other implementations make room for 2^40 values here.
     let vast = "uint8[1024][1024][1024][1024]";
-    assert!(refusal(&inputs(&[vast]), "[[]]").contains("at most 16380 bytes"));
+    assert!(rejection(&inputs(&[vast]), "[[]]").contains("at most 16380 bytes"));
     let method = inputs(&["uint8[1024][1024][1024][]"]);
     assert_eq!(method.encode_arguments("[[]]").unwrap().len(), 4 + 64);
-    assert!(refusal(&method, "[[[]]]").contains("at most 16380 bytes"));
+    assert!(rejection(&method, "[[[]]]").contains("at most 16380 bytes"));
 
     // Every array's places lead to one array: 170^4 values if they were followed.
     let outputs = inputs(&["uint8[][][][]"]).inputs;

@@ -14,7 +14,7 @@ fn every_wire_form_means_the_payload_that_was_signed() {
         assert!(forms.len() >= 5, "{name}");
         for form in forms.iter().map(text) {
             let tx = Transaction::parse(form.as_bytes(), &limits())
-                .unwrap_or_else(|refusal| panic!("{name}: {refusal}\n{form}"));
+                .unwrap_or_else(|rejection| panic!("{name}: {rejection}\n{form}"));
             assert_eq!(tx.payload(), text_of(case, "payload"), "{name}");
             assert_eq!(tx.hash().to_string(), text_of(case, "hash"), "{name}");
             assert_eq!(tx.stated_hash(), tx.hash(), "{name}");

@@ -118,8 +118,8 @@ fn payloads_and_results_are_lowercase_hex_of_at_most_16384_bytes() {
         let long = draft(kind).with(field, &hex(16_385));
         assert_invalid(&long, field, "16385 bytes", "at most 16384 bytes");
         for text in ["", "ab", "0x0", "0xAB", "0X00", "0x0g", "0x 00"] {
-            let refusal = check(&draft(kind).with(field, &quoted(text))).unwrap_err();
-            assert_eq!((refusal.code(), refusal.field()), (Code::Malformed, field), "{text}");
+            let rejection = check(&draft(kind).with(field, &quoted(text))).unwrap_err();
+            assert_eq!((rejection.code(), rejection.field()), (Code::Malformed, field), "{text}");
         }
     }
 }
@@ -127,11 +127,11 @@ fn payloads_and_results_are_lowercase_hex_of_at_most_16384_bytes() {
 #[test]
 fn members_of_prices_and_limits_are_named_by_their_place() {
     let without = r#"{"perCall":"1","promptPerM":"0","completionPerM":"0"}"#;
-    let refusal = check(&draft("AGENT_CALL").with("prices", without)).unwrap_err();
-    assert_eq!((refusal.code(), refusal.field()), (Code::Malformed, "prices.fuelPerG"));
+    let rejection = check(&draft("AGENT_CALL").with("prices", without)).unwrap_err();
+    assert_eq!((rejection.code(), rejection.field()), (Code::Malformed, "prices.fuelPerG"));
     let limits = r#"{"inputTokens":-1,"outputTokens":0,"fuel":0,"resultBytes":0}"#;
-    let refusal = check(&draft("AGENT_CALL").with("limits", limits)).unwrap_err();
-    assert_eq!((refusal.code(), refusal.field()), (Code::Malformed, "limits.inputTokens"));
+    let rejection = check(&draft("AGENT_CALL").with("limits", limits)).unwrap_err();
+    assert_eq!((rejection.code(), rejection.field()), (Code::Malformed, "limits.inputTokens"));
     let unknown = format!(
         r#"{{"perCall":"1","promptPerM":"0","completionPerM":"0","fuelPerG":"0","x":"{}"}}"#,
         "y".repeat(300)

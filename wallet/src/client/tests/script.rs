@@ -44,7 +44,7 @@ pub(super) struct Script {
 }
 
 /// A JSON-RPC error.
-pub(super) fn refusal(code: i32, message: &str, data: Value) -> ErrorObjectOwned {
+pub(super) fn rejection(code: i32, message: &str, data: Value) -> ErrorObjectOwned {
     ErrorObjectOwned::owned(code, message, Some(data))
 }
 

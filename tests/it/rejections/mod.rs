@@ -1,10 +1,11 @@
-//! Every refusal of docs/protocol.md section 9, provoked in a running node through its public
+//! Every rejection of docs/protocol.md section 9, provoked in a running node through its public
 //! interface: the number, the code, the values and the message are exact, and nothing changed.
 //!
 //! A file is a group of cases on one node. It lists the codes that it provokes; the list is compared
 //! with the cases while they run, and the lists together with the protocol's by the test below.
 
 mod agents;
+mod appeals;
 mod blobs;
 mod calls;
 mod case;

@@ -1,4 +1,4 @@
-//! A running chain, the people on it, and what it means that a refusal changes nothing.
+//! A running chain, the people on it, and what it means that a rejection changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -193,7 +193,7 @@ impl Scene {
 
     fn is_unknown(&self, case: &Case) -> anyhow::Result<()> {
         let Some(hash) = case.hash() else { return Ok(()) };
-        let error = self.node.refusal("ombra_getTransaction", &json!([hash]))?;
+        let error = self.node.rejection("ombra_getTransaction", &json!([hash]))?;
         assert_eq!(-32051, error["code"], "{case:?}");
         Ok(())
     }

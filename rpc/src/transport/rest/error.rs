@@ -26,7 +26,7 @@ use crate::error::{ErrorData, RpcError};
 
 /// An error.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub(super) struct Refusal {
+pub(super) struct RestError {
     /// The message, for people.
     pub(super) error: String,
     /// The code and the details, for programs.
@@ -70,7 +70,7 @@ impl IntoResponse for RpcError {
         let status = status(&self);
         let data = self.data().unwrap_or_else(|| ErrorData::of("INTERNAL"));
         let retry_after = data.retry_after_ms.map(|ms| ms.div_ceil(1_000).max(1));
-        let mut response = refuse(status, self.to_string(), data);
+        let mut response = error_response(status, self.to_string(), data);
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -79,9 +79,9 @@ impl IntoResponse for RpcError {
 }
 
 /// An error that JSON-RPC does not have.
-pub(crate) fn refuse(status: StatusCode, message: String, data: ErrorData) -> Response {
-    let refusal = Refusal { error: message, data };
-    let text = serde_json::to_vec(&refusal).expect("a refusal is plain data with text keys");
+pub(crate) fn error_response(status: StatusCode, message: String, data: ErrorData) -> Response {
+    let body = RestError { error: message, data };
+    let text = serde_json::to_vec(&body).expect("an error is plain data with text keys");
     (status, [(CONTENT_TYPE, JSON)], text).into_response()
 }
 

@@ -56,7 +56,7 @@ pub(super) fn case_of_text(code: Code, sender: Address, text: String) -> Case {
 }
 
 impl Case {
-    /// What the refusal says.
+    /// What the rejection says.
     pub(super) fn says(self, field: &str, got: impl Into<Text>, expected: impl Into<Text>) -> Self {
         Self { field: field.into(), got: got.into(), expected: expected.into(), ..self }
     }
@@ -85,7 +85,7 @@ impl Case {
         Some(tx["hash"].as_str()?.to_owned())
     }
 
-    /// Fails unless `error` is the refusal.
+    /// Fails unless `error` is the rejection.
     pub(super) fn assert_told(&self, error: &Value) {
         let Self { code, field, got, expected, more, .. } = self;
         let data = &error["data"];

@@ -9,17 +9,17 @@ const HEX_128: &str = "128 lowercase hex characters";
 const ADDRESS: &str = "40 lowercase hex characters, or \"ox\" and 40 lowercase hex characters";
 const AMOUNT: &str = "a decimal string of micro-OMBRA from \"0\" to \"18446744073709551615\" without sign or leading zero";
 
-fn refusal(text: &str) -> Rejection {
-    let refusal = Transaction::parse(text.as_bytes(), &limits()).unwrap_err();
-    assert_eq!(refusal.code(), Code::Malformed, "{refusal}");
-    refusal
+fn rejection(text: &str) -> Rejection {
+    let rejection = Transaction::parse(text.as_bytes(), &limits()).unwrap_err();
+    assert_eq!(rejection.code(), Code::Malformed, "{rejection}");
+    rejection
 }
 
 fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
-    let refusal = refusal(&draft.text());
-    assert_eq!((refusal.field(), refusal.got(), refusal.expected()), (field, got, expected));
+    let rejection = rejection(&draft.text());
+    assert_eq!((rejection.field(), rejection.got(), rejection.expected()), (field, got, expected));
     let message = format!("Malformed transaction: {field} is {got}, expected {expected}");
-    assert_eq!(refusal.message(), message);
+    assert_eq!(rejection.message(), message);
 }
 
 /// A member and what it must be.
@@ -149,8 +149,8 @@ fn a_missing_member_is_named() {
     let text = Draft::of(&body("TRANSFER")).text();
     for key in ["hash", "signature"] {
         let spoilt = text.replace(&format!("\"{key}\""), "\"other\"");
-        let refusal = refusal(&spoilt);
-        assert_eq!((refusal.field(), refusal.got()), (key, "missing"));
+        let rejection = rejection(&spoilt);
+        assert_eq!((rejection.field(), rejection.got()), (key, "missing"));
     }
 }
 
@@ -214,13 +214,13 @@ fn integers_are_plain_digits_up_to_two_to_the_53_minus_1() {
                 assert_refused(&draft.clone().with(key, raw), key, raw, INTEGER);
             }
             let long = "9".repeat(100_000);
-            let refusal = refusal(&draft.clone().with(key, &long).text());
-            assert_eq!(refusal.got(), format!("{}…", "9".repeat(80)), "values are shortened");
+            let rejection = rejection(&draft.clone().with(key, &long).text());
+            assert_eq!(rejection.got(), format!("{}…", "9".repeat(80)), "values are shortened");
         }
     }
     for raw in ["00", "007", "+1", ".5", "5.", "0x10", "1_000", "NaN", "Infinity"] {
-        let refusal = refusal(&Draft::of(&body("TRANSFER")).with("nonce", raw).text());
-        assert_eq!(refusal.field(), "transaction", "{raw} is not JSON");
+        let rejection = rejection(&Draft::of(&body("TRANSFER")).with("nonce", raw).text());
+        assert_eq!(rejection.field(), "transaction", "{raw} is not JSON");
     }
 }
 
@@ -330,10 +330,10 @@ fn chunks_are_standard_base64_with_padding() {
         assert!(chunk.clone().with("chunkDataBase64", &format!("\"{text}\"")).parse().is_ok());
     }
     for text in ["A", "AA", "AA=", "AB==", "-_-_", "AA==AA==", "AAAA\\n", "=AAA", "AA= ="] {
-        let refusal =
-            refusal(&chunk.clone().with("chunkDataBase64", &format!("\"{text}\"")).text());
-        assert_eq!(refusal.field(), "chunkDataBase64", "{text}");
-        assert_eq!(refusal.expected(), "standard base64 with padding");
+        let rejection =
+            rejection(&chunk.clone().with("chunkDataBase64", &format!("\"{text}\"")).text());
+        assert_eq!(rejection.field(), "chunkDataBase64", "{text}");
+        assert_eq!(rejection.expected(), "standard base64 with padding");
     }
 }
 
@@ -357,16 +357,16 @@ fn texts_that_are_no_transaction_are_refused_as_json() {
         (text.replace("țară", "\n"), "expected a string without raw control characters"),
     ];
     for (text, got) in cases {
-        let refusal = refusal(&text);
-        assert_eq!(refusal.field(), "transaction");
-        assert!(refusal.got().starts_with(got), "{refusal}");
-        assert_eq!(refusal.expected(), "one flat JSON object");
+        let rejection = rejection(&text);
+        assert_eq!(rejection.field(), "transaction");
+        assert!(rejection.got().starts_with(got), "{rejection}");
+        assert_eq!(rejection.expected(), "one flat JSON object");
     }
     for (text, got) in
         [("[]", "an array"), ("null", "null"), ("\"a\"", "a string"), ("1", "a number")]
     {
-        let refusal = refusal(text);
-        let said = (refusal.field(), refusal.got(), refusal.expected());
+        let rejection = rejection(text);
+        let said = (rejection.field(), rejection.got(), rejection.expected());
         assert_eq!(said, ("transaction", got, "an object"));
     }
     let invalid = Transaction::parse(b"{\"type\":\"\xff\"}", &limits()).unwrap_err();
@@ -411,13 +411,13 @@ fn size_is_measured_in_canonical_form() {
 #[test]
 fn nothing_longer_than_the_wire_limit_is_looked_at() {
     let small = SizeLimits { tx_bytes: 100, chunk_tx_bytes: 200 };
-    let refusal = Transaction::parse(&[b'x'; 1_201], &small).unwrap_err();
-    assert_eq!((refusal.code(), refusal.got()), (Code::Malformed, "1201 bytes"));
-    assert_eq!(refusal.expected(), "at most 1200 bytes");
+    let rejection = Transaction::parse(&[b'x'; 1_201], &small).unwrap_err();
+    assert_eq!((rejection.code(), rejection.got()), (Code::Malformed, "1201 bytes"));
+    assert_eq!(rejection.expected(), "at most 1200 bytes");
 
     let zeros = format!("[{}0]", "0,".repeat(2_000_000));
-    let refusal = self::refusal(&zeros);
-    assert!(refusal.got().starts_with("more than 393216 values at byte"), "{refusal}");
+    let rejection = self::rejection(&zeros);
+    assert!(rejection.got().starts_with("more than 393216 values at byte"), "{rejection}");
 }
 
 #[test]
