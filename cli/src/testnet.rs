@@ -17,7 +17,7 @@ use wallet::Phrase;
 use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
 
 use self::compose::Compose;
-use self::layout::{Kind, Layout, Place};
+use self::layout::{Kind, Layout, NodeAddresses};
 use self::member::Member;
 use super::client::{CliError, Out, Outcome};
 use super::new_file::write_new;
@@ -269,7 +269,7 @@ fn print(args: &TestnetArgs, genesis: &Genesis, members: &[Member], out: Out<'_>
     writeln!(out, "chain {}, genesis {}", genesis.chain_id(), genesis.hash())?;
     for member in members {
         let role = if member.validator.is_some() { "votes" } else { "follows" };
-        let Place { name, rpc, .. } = &member.place;
+        let NodeAddresses { name, rpc, .. } = &member.place;
         writeln!(out, "{name:<12} {role:<8} JSON-RPC http://{rpc}")?;
     }
     let folder = args.out.display();

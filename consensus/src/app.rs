@@ -27,7 +27,7 @@ use crate::engine::signing::{Signer, Verifier};
 use crate::engine::timeouts::HeightTimeouts;
 use crate::parts::Part;
 use crate::presence::Presence;
-use crate::{Counters, Fault, Ports, Tip};
+use crate::{ConsensusFault, Counters, Ports, Tip};
 
 mod audience;
 mod bodies;
@@ -44,7 +44,7 @@ mod validation;
 mod waiting;
 
 use bodies::Bodies;
-use chain::Chain;
+use chain::AppChain;
 pub(crate) use follows::Follows;
 use messages::send;
 use propose::Proposer;
@@ -83,7 +83,7 @@ pub(crate) struct App {
     /// For looking at the engine's peers.
     peers: mpsc::Sender<NetworkRequest>,
     counters: Counters,
-    chain: Chain,
+    chain: AppChain,
     proposer: Proposer,
     validation: Validation,
     starts: HeightStarts,
@@ -104,13 +104,13 @@ pub(crate) enum End {
 /// How the loop ended without being asked.
 pub(crate) enum Ended {
     /// Something failed here.
-    Fault(Fault),
+    Fault(ConsensusFault),
     /// The engine closed its channel.
     EngineGone,
 }
 
-impl From<Fault> for Ended {
-    fn from(fault: Fault) -> Self {
+impl From<ConsensusFault> for Ended {
+    fn from(fault: ConsensusFault) -> Self {
         Self::Fault(fault)
     }
 }
@@ -139,7 +139,7 @@ impl App {
         Self {
             follows,
             unheard_max,
-            chain: Chain::new(ledger, archive, own, tip),
+            chain: AppChain::new(ledger, archive, own, tip),
             proposer: Proposer::new(signer.clone(), publishes, network, counters.clone()),
             validation: Validation::new(
                 bodies,
@@ -182,7 +182,7 @@ impl App {
         match first {
             Ok(Some(message)) => self.handle(message).await?,
             Ok(None) => return Err(Ended::EngineGone),
-            Err(_elapsed) => return Err(Fault::NotReady.into()),
+            Err(_elapsed) => return Err(ConsensusFault::NotReady.into()),
         }
         loop {
             if self.follows.as_ref().is_some_and(|it| it.is_over(self.chain.tip().height)) {
@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    async fn handle(&mut self, message: AppMsg<Ctx>) -> Result<(), Fault> {
+    async fn handle(&mut self, message: AppMsg<Ctx>) -> Result<(), ConsensusFault> {
         match message {
             AppMsg::ConsensusReady { reply } => {
                 let height = self.chain.open_height();
@@ -265,7 +265,7 @@ impl App {
         &mut self,
         height: Height,
         round: Round,
-    ) -> Result<Vec<ProposedValue<Ctx>>, Fault> {
+    ) -> Result<Vec<ProposedValue<Ctx>>, ConsensusFault> {
         self.validation.start_round(height, round, &self.chain, &self.proposer).await
     }
 
@@ -275,7 +275,7 @@ impl App {
         &mut self,
         publisher: PeerId,
         part: StreamMessage<Part>,
-    ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+    ) -> Result<Option<ProposedValue<Ctx>>, ConsensusFault> {
         let Self { chain, proposer, validation, starts, .. } = self;
         if let StreamContent::Data(Part::Want(digest)) = part.content {
             proposer.on_want(&Hash::new(digest)).await;
@@ -294,7 +294,7 @@ impl App {
     }
 
     /// Makes a decided block final, unless it is already.
-    async fn commit(&mut self, certificate: CommitCertificate<Ctx>) -> Result<(), Fault> {
+    async fn commit(&mut self, certificate: CommitCertificate<Ctx>) -> Result<(), ConsensusFault> {
         let certificate = certificates::from_engine(&certificate);
         let height = certificate.height;
         let tip = self.chain.tip();

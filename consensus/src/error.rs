@@ -42,7 +42,7 @@ impl std::error::Error for LedgerFault {
 
 /// Why consensus stopped although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum ConsensusFault {
     /// The ledger failed.
     #[error("the ledger failed at height {height}: {source}")]
     Ledger {
@@ -83,7 +83,7 @@ pub enum Fault {
     Panic(String),
 }
 
-impl Fault {
+impl ConsensusFault {
     /// Whether starting again could make this validator contradict itself.
     #[must_use]
     pub fn forbids_restart(&self) -> bool {

@@ -66,7 +66,7 @@ pub use certificate::{Certificate, CertificateError, CommitSignature, verify_cer
 pub use config::{Config, Identity, Network, Timeouts};
 pub use control::{Control, Peer, PeerError};
 pub use engine::settings::check_address;
-pub use error::{Fault, LedgerFault, StartError};
+pub use error::{ConsensusFault, LedgerFault, StartError};
 pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, Missed, engine_metrics};
 pub use node_side::Ports;

@@ -33,7 +33,7 @@ use crate::presence::Presence;
 use crate::wal_archive;
 use crate::wal_file::{FOLLOW_LOG_NAME, LOG_NAME};
 use crate::wal_space;
-use crate::{Config, Counters, Fault, Identity, Network, Ports, StartError, Tip};
+use crate::{Config, ConsensusFault, Counters, Identity, Network, Ports, StartError, Tip};
 
 /// What is said when a validator that followed begins to sign.
 const SIGNS_AGAIN: &str = "what this key has signed is decided: from now on the node signs again";
@@ -77,7 +77,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// Running consensus. Dropping it stops consensus, without waiting for that.
 #[derive(Debug)]
 pub struct Handle {
-    task: JoinHandle<Result<(), Fault>>,
+    task: JoinHandle<Result<(), ConsensusFault>>,
     stop: CancellationToken,
     counters: Counters,
     control: Control,
@@ -296,8 +296,8 @@ impl Base {
 
     /// Runs engines, one after the other, until the last one's end: one that follows is followed by one
     /// that signs as soon as that is allowed, and one that nobody hears by one with a new network.
-    async fn run(self, mut started: Started, signer: Option<Signer>) -> Result<(), Fault> {
-        let failed = |error| Fault::Start(Box::new(error));
+    async fn run(self, mut started: Started, signer: Option<Signer>) -> Result<(), ConsensusFault> {
+        let failed = |error| ConsensusFault::Start(Box::new(error));
         let mut unheard_max = UNHEARD_MAX;
         loop {
             let (runner, channels) = started;
@@ -377,7 +377,7 @@ struct Runner {
 }
 
 impl Runner {
-    async fn run(mut self, channels: Channels<Ctx>) -> Result<End, Fault> {
+    async fn run(mut self, channels: Channels<Ctx>) -> Result<End, ConsensusFault> {
         let Channels { consensus: mut messages, events, .. } = channels;
         let events = self.listens.then(|| events.subscribe());
         let ended = self.app.run(&mut messages, events, &self.stop).await;
@@ -394,9 +394,9 @@ impl Runner {
     }
 
     /// Why the engine closed its channel.
-    async fn engine_fault(&mut self) -> Fault {
+    async fn engine_fault(&mut self) -> ConsensusFault {
         if let Some(refusal) = self.signer.as_ref().and_then(Signer::take_refusal) {
-            return Fault::Guard(refusal);
+            return ConsensusFault::Guard(refusal);
         }
         // Before anything that stops makes room.
         let log = self.log.clone();
@@ -404,10 +404,10 @@ impl Runner {
         // After a failure that a restart can heal, the engine ends; after one that makes its log
         // untrustworthy, it stops its actors and stays, on purpose.
         match tokio::time::timeout(STOP_WAIT_MAX, &mut self.engine.handle).await {
-            Ok(_) => Fault::Engine,
+            Ok(_) => ConsensusFault::Engine,
             Err(_) => match lack.ok().flatten() {
-                Some(source) => Fault::LogFull { path: self.log.clone(), source },
-                None => Fault::Safety,
+                Some(source) => ConsensusFault::LogFull { path: self.log.clone(), source },
+                None => ConsensusFault::Safety,
             },
         }
     }
@@ -464,11 +464,11 @@ impl Handle {
     /// Resolves when consensus has stopped: with `Ok` because it was asked to.
     ///
     /// # Errors
-    /// The [`Fault`] that stopped it.
-    pub async fn finished(&mut self) -> Result<(), Fault> {
+    /// The [`ConsensusFault`] that stopped it.
+    pub async fn finished(&mut self) -> Result<(), ConsensusFault> {
         match (&mut self.task).await {
             Ok(outcome) => outcome,
-            Err(panic) => Err(Fault::Panic(panic.to_string())),
+            Err(panic) => Err(ConsensusFault::Panic(panic.to_string())),
         }
     }
 

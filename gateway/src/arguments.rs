@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::openai::{Fault, short};
+use crate::openai::{ApiFault, short};
 
 /// The members, of which all are known.
 #[derive(Debug)]
@@ -13,20 +13,20 @@ impl Arguments {
     ///
     /// # Errors
     /// When there is another.
-    pub(crate) fn of(given: Option<Map<String, Value>>, known: &[&str]) -> Result<Self, Fault> {
+    pub(crate) fn of(given: Option<Map<String, Value>>, known: &[&str]) -> Result<Self, ApiFault> {
         let given = given.unwrap_or_default();
         match given.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(Self(given)),
             Some(name) => {
                 let may = known.join(", ");
                 let message = format!("{}: expected one of {may}", short(name));
-                Err(Fault::parameter(name.clone(), message))
+                Err(ApiFault::parameter(name.clone(), message))
             }
         }
     }
 
     /// A text, if it is given.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Fault> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, ApiFault> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -35,13 +35,13 @@ impl Arguments {
     }
 
     /// A text that must be given.
-    pub(crate) fn needed(&self, name: &str) -> Result<&str, Fault> {
-        let missing = || Fault::parameter(name, format!("{name} is missing; expected a string"));
+    pub(crate) fn needed(&self, name: &str) -> Result<&str, ApiFault> {
+        let missing = || ApiFault::parameter(name, format!("{name} is missing; expected a string"));
         self.text(name)?.ok_or_else(missing)
     }
 
     /// A whole number between two others, if it is given.
-    pub(crate) fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Fault> {
+    pub(crate) fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiFault> {
         let given = match self.0.get(name) {
             None | Some(Value::Null) => return Ok(None),
             Some(given) => given,
@@ -57,9 +57,9 @@ impl Arguments {
     }
 }
 
-fn wrong(name: &str, expected: &str, got: &Value) -> Fault {
+fn wrong(name: &str, expected: &str, got: &Value) -> ApiFault {
     let got = short(&got.to_string());
-    Fault::parameter(name, format!("{name}: expected {expected}, got {got}"))
+    ApiFault::parameter(name, format!("{name}: expected {expected}, got {got}"))
 }
 
 #[cfg(test)]
@@ -69,14 +69,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::Arguments;
-    use crate::openai::Fault;
+    use crate::openai::ApiFault;
 
     fn given(value: &Value) -> Arguments {
         Arguments::of(value.as_object().cloned(), &["prompt", "number"]).unwrap()
     }
 
-    fn said<T: std::fmt::Debug>(answer: Result<T, Fault>) -> String {
-        let Fault { message, code, .. } = answer.unwrap_err();
+    fn said<T: std::fmt::Debug>(answer: Result<T, ApiFault>) -> String {
+        let ApiFault { message, code, .. } = answer.unwrap_err();
         assert_eq!("invalid_value", code);
         message
     }

@@ -8,7 +8,7 @@ use miner::chain::client::Node as MinersNode;
 use miner::outbox::Halt;
 use tokio_util::sync::CancellationToken;
 use types::Keypair;
-use wallet::{Chain, ChainMemory, Client, ClientError, WalletError, chain};
+use wallet::{ChainIdentity, ChainMemory, Client, ClientError, WalletError, chain};
 
 use crate::chain::Node;
 use crate::http::Server;
@@ -127,7 +127,7 @@ pub enum ProgramError {
 pub struct Program {
     service: Arc<RequestService>,
     server: Server,
-    chain: Chain,
+    chain: ChainIdentity,
 }
 
 impl Program {
@@ -151,7 +151,7 @@ impl Program {
 
     /// The chain.
     #[must_use]
-    pub const fn chain(&self) -> &Chain {
+    pub const fn chain(&self) -> &ChainIdentity {
         &self.chain
     }
 
@@ -182,7 +182,9 @@ impl Program {
 ///
 /// # Errors
 /// As for [`Program::open`].
-pub async fn open_service(setting: Setting) -> Result<(Arc<RequestService>, Chain), ProgramError> {
+pub async fn open_service(
+    setting: Setting,
+) -> Result<(Arc<RequestService>, ChainIdentity), ProgramError> {
     let Setting { settings, folder, key, memory, chain_id, node, clock, counters, stop } = setting;
     let told = node.chain_info().await?.into_value();
     let chain = told.chain();
@@ -238,7 +240,7 @@ async fn pinned(settings: &Settings, node: &Node) -> Result<Vec<Pinned>, Program
 pub fn open_store(
     folder: &Path,
     key: &Keypair,
-    chain: Option<&Chain>,
+    chain: Option<&ChainIdentity>,
     clock: Arc<dyn Clock>,
 ) -> Result<Store, ProgramError> {
     miner::program::make_folder(folder).map_err(|error| ProgramError::Folder {
@@ -249,7 +251,11 @@ pub fn open_store(
 }
 
 /// Checks that the key signs for the node's chain, and remembers that.
-fn bind(got: &Chain, memory: Option<&ChainMemory>, named: Option<&str>) -> Result<(), WalletError> {
+fn bind(
+    got: &ChainIdentity,
+    memory: Option<&ChainMemory>,
+    named: Option<&str>,
+) -> Result<(), WalletError> {
     match memory {
         Some(memory) => memory.bind(got, named).map(drop),
         None => {

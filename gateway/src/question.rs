@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use types::params::{BLOB_CHUNK_BYTES, INLINE_TEXT_BYTES_MAX};
 
 use crate::model::Model;
-use crate::openai::{ChatRequest, Fault};
+use crate::openai::{ApiFault, ChatRequest};
 use crate::settings::Settings;
 
 /// The method (docs/agent-methods.md).
@@ -64,12 +64,12 @@ impl Question {
         model: Model,
         settings: &Settings,
         prices: Prices,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiFault> {
         let tokens = request.output_tokens_max.unwrap_or(settings.output_tokens_default);
         if tokens > settings.output_tokens_max {
             let most = settings.output_tokens_max;
             let message = format!("max_completion_tokens: expected at most {most}, got {tokens}");
-            return Err(Fault::parameter("max_completion_tokens", message));
+            return Err(ApiFault::parameter("max_completion_tokens", message));
         }
         let steps_max = settings.steps_max;
         let (prompt, blob) = written(&request.args, tokens)?;
@@ -110,7 +110,7 @@ impl Question {
 }
 
 /// The prompt, and the blob if the envelope is too long for it.
-fn written(args: &Map<String, Value>, tokens: u64) -> Result<(String, Option<String>), Fault> {
+fn written(args: &Map<String, Value>, tokens: u64) -> Result<(String, Option<String>), ApiFault> {
     let mut args = args.clone();
     args.insert("maxOutputTokens".to_owned(), json!(tokens));
     let envelope = json!({ "ombraAgent": 1, "method": METHOD, "args": args }).to_string();
@@ -120,15 +120,15 @@ fn written(args: &Map<String, Value>, tokens: u64) -> Result<(String, Option<Str
             "messages: the request has {got} bytes as miners read it, but they take at most \
              {ENVELOPE_BYTES_MAX}"
         );
-        let fault = Fault::parameter("messages", message);
-        return Err(Fault { code: "context_length_exceeded", ..fault });
+        let fault = ApiFault::parameter("messages", message);
+        return Err(ApiFault { code: "context_length_exceeded", ..fault });
     }
     // Miners read it with the same code, and take no run whose request they refuse.
     if let Err(refused) = Request::parse(&envelope, None) {
         let param = parameter_of(&refused.field);
         let Refused { got, expected, .. } = refused;
         let message = format!("{param}: expected {expected}, got {got}");
-        return Err(Fault::parameter(param, message));
+        return Err(ApiFault::parameter(param, message));
     }
     if envelope.len() <= INLINE_TEXT_BYTES_MAX {
         return Ok((envelope, None));

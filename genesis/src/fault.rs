@@ -9,7 +9,7 @@ pub const FAULTS_MAX: usize = 100;
 
 /// One thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct GenesisFault {
     /// Where: `accounts[3].balance`; empty for the file as a whole.
     pub path: String,
     /// What stands there, shortened.
@@ -18,7 +18,7 @@ pub struct Fault {
     pub expected: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for GenesisFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, got, expected } = self;
         let path = if path.is_empty() { "the file" } else { path };
@@ -28,12 +28,12 @@ impl fmt::Display for Fault {
 
 /// Everything that is wrong, in the order of the file's table, at most [`FAULTS_MAX`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults(Vec<GenesisFault>);
 
 impl Faults {
     /// The faults.
     #[must_use]
-    pub fn as_slice(&self) -> &[Fault] {
+    pub fn as_slice(&self) -> &[GenesisFault] {
         &self.0
     }
 
@@ -45,14 +45,14 @@ impl Faults {
     ) {
         if self.0.len() < FAULTS_MAX {
             let (got, expected) = (shorten(&got.to_string()), expected.to_string());
-            self.0.push(Fault { path: path.into(), got, expected });
+            self.0.push(GenesisFault { path: path.into(), got, expected });
         }
     }
 
     /// Adds those whose place, or a part of it, has no fault yet.
     pub(crate) fn add_unless_told(&mut self, more: Self) {
         let told: Vec<String> = self.0.iter().map(|fault| fault.path.clone()).collect();
-        for Fault { path, got, expected } in more.0 {
+        for GenesisFault { path, got, expected } in more.0 {
             if !told.iter().any(|place| place.starts_with(&path)) {
                 self.add(path, got, expected);
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use state::{Chain, Changes, FirstAgent, FirstStateError};
+use state::{ChainRules, Changes, FirstAgent, FirstStateError};
 use types::{Address, Amount, Hash, SetMember};
 
 use crate::fault::Faults;
@@ -12,7 +12,7 @@ use crate::{check, params, read, write};
 /// A chain's beginning that was checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Genesis {
-    chain: Chain,
+    chain: ChainRules,
     time: u64,
     validators: Vec<Validator>,
     accounts: BTreeMap<Address, Amount>,
@@ -77,7 +77,8 @@ impl Genesis {
             SetMember { public_key, power }
         });
         let genesis_hash = Hash::ZERO;
-        let chain = Chain { chain_id, genesis_hash, params, forks, validators: members.collect() };
+        let chain =
+            ChainRules { chain_id, genesis_hash, params, forks, validators: members.collect() };
         let (places, agents): (Vec<usize>, Vec<FirstAgent>) =
             check::agents(agents, forks, faults).into_iter().unzip();
         let mut genesis = Self { chain, time: genesis_time, validators, accounts, supply, agents };
@@ -95,7 +96,7 @@ impl Genesis {
 
     /// The rules that execution follows.
     #[must_use]
-    pub fn chain(&self) -> Chain {
+    pub fn chain(&self) -> ChainRules {
         self.chain.clone()
     }
 

@@ -28,7 +28,7 @@ mod spec;
 mod write;
 
 pub use dev::DevError;
-pub use fault::{FAULTS_MAX, Fault, Faults};
+pub use fault::{FAULTS_MAX, Faults, GenesisFault};
 pub use genesis::Genesis;
 pub use params::{ParamError, param_names, set_param};
 pub use spec::{ACCOUNTS_MAX, AGENTS_MAX, Spec, Validator};

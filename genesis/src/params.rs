@@ -1,7 +1,7 @@
 //! The parameters by name: how each is written, which values it may have, and rules between them.
 //! One table, used to read a file, to write one and to set a parameter from the command line.
 
-use state::{Chain, Forks};
+use state::{ChainRules, Forks};
 use types::json::{Json, ObjectWriter};
 use types::params::Models;
 use types::params::{BLOB_CHUNK_BYTES, FORK_DELAY_BLOCKS_MAX};
@@ -360,7 +360,7 @@ impl Field {
     }
 
     /// Writes the parameter as a member.
-    pub(crate) fn write(&self, chain: &Chain, object: &mut ObjectWriter<'_>) {
+    pub(crate) fn write(&self, chain: &ChainRules, object: &mut ObjectWriter<'_>) {
         let params = &chain.params;
         let is_left_out = match self.is_written {
             Written::Always => false,

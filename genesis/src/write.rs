@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use state::{Chain, FirstAgent, Forks};
+use state::{ChainRules, FirstAgent, Forks};
 use types::json::ObjectWriter;
 use types::{Address, Amount};
 
@@ -11,7 +11,7 @@ use crate::spec::Validator;
 
 /// One line of JSON with nothing left out.
 pub(crate) fn canonical(
-    chain: &Chain,
+    chain: &ChainRules,
     time: u64,
     validators: &[Validator],
     accounts: &BTreeMap<Address, Amount>,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use types::RunStatus;
 
 use crate::chain::{ChainError, RunView};
-use crate::journal::call::Standing;
+use crate::journal::call::CallStanding;
 
 /// What a model is to be asked next.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +182,7 @@ pub enum Event {
     /// A call is settled.
     Served {
         /// How this miner stood.
-        standing: Standing,
+        standing: CallStanding,
         /// Micro-OMBRA that it got.
         paid_micro: u64,
         /// Micro-OMBRA that it lost of its bond.

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use types::{Address, Keypair};
 use wallet::chain::{check_id, check_named};
-use wallet::{Bond, Chain, ChainMemory, Client, WalletError};
+use wallet::{Bond, ChainIdentity, ChainMemory, Client, WalletError};
 
 use crate::adapters::{RunAgents, ToolRunner, Understanding};
 use crate::chain::client::{CallSubscription, Node, Subscription};
@@ -349,7 +349,7 @@ async fn admitted(
 
 /// Checks that the wallet signs for a chain. Nothing is remembered yet: the journal may know better.
 fn admit(
-    got: &Chain,
+    got: &ChainIdentity,
     memory: Option<&ChainMemory>,
     named: Option<&str>,
 ) -> Result<(), ProgramError> {
@@ -363,7 +363,7 @@ fn admit(
 /// Remembers the chain, which the journal is of. Where that cannot be beside the key, the journal
 /// remembers it.
 fn remember(
-    got: &Chain,
+    got: &ChainIdentity,
     memory: Option<&ChainMemory>,
     named: Option<&str>,
 ) -> Result<(), ProgramError> {

@@ -15,7 +15,7 @@ use types::{CommittedBlock, Hash};
 
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 use crate::snapshots::Pinner;
 use crate::tip_age::TipAge;
 use crate::validator_sets::{NextValidators, missed, next_validators};
@@ -28,7 +28,7 @@ const RECENT_MAX: usize = 64;
 const OPEN_MAX: usize = 4;
 
 /// The chain of this node. One thread executes and commits; anybody may read.
-pub(crate) struct Chain {
+pub(crate) struct NodeChain {
     store: Store,
     spec: ChainSpec,
     tip: RwLock<(Tip, TipAge)>,
@@ -41,12 +41,16 @@ pub(crate) struct Chain {
     pinner: Option<Pinner>,
 }
 
-impl Chain {
+impl NodeChain {
     /// Opens the chain in `store`, which is given height 0 if it is empty.
     ///
     /// # Errors
-    /// [`Fault`] if the store fails or belongs to another chain.
-    pub(crate) fn open(store: Store, spec: ChainSpec, genesis: &Changes) -> Result<Self, Fault> {
+    /// [`NodeFault`] if the store fails or belongs to another chain.
+    pub(crate) fn open(
+        store: Store,
+        spec: ChainSpec,
+        genesis: &Changes,
+    ) -> Result<Self, NodeFault> {
         let first = GenesisState {
             hash: spec.genesis_hash,
             timestamp: spec.genesis_time,
@@ -146,7 +150,7 @@ impl Chain {
         recent.iter().rev().find(|block| block.block.header.index == height).cloned()
     }
 
-    /// The database has moved to this tip. To be followed by [`Chain::settle`] before anything is
+    /// The database has moved to this tip. To be followed by [`NodeChain::settle`] before anything is
     /// executed over it.
     pub(crate) fn moved(&self, tip: Tip) {
         *self.tip.write() = (tip, TipAge::new(tip.timestamp, now_ms()));
@@ -155,8 +159,8 @@ impl Chain {
     /// Learns what the blocks did over which the database has moved.
     ///
     /// # Errors
-    /// [`Fault`] if the store fails.
-    pub(crate) fn settle(&self) -> Result<(), Fault> {
+    /// [`NodeFault`] if the store fails.
+    pub(crate) fn settle(&self) -> Result<(), NodeFault> {
         self.learn_v7()?;
         let deadline = sweep::next_deadline(&*self.store.latest())?;
         *self.validators.write() = next_validators(&self.store, &self.spec)?;
@@ -185,13 +189,13 @@ impl Chain {
     /// Makes an executed block the tip: one synced write, then the memory of it.
     ///
     /// # Errors
-    /// [`Fault`] if the write failed; the tip is what it was.
+    /// [`NodeFault`] if the write failed; the tip is what it was.
     pub(crate) fn commit(
         &self,
         hash: Hash,
         executed: &Executed,
         certificate: &[u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), NodeFault> {
         let Executed { block, changes, events } = executed;
         let missed = consensus::Certificate::decode(certificate)
             .map(|certificate| missed(&self.validators.read().next, &certificate))
@@ -238,7 +242,7 @@ mod tests {
         let genesis = Genesis::dev("test", 1, first, Vec::new(), &[], forks).unwrap();
         let store = Store::open(folder.path(), Options::default()).unwrap();
         let spec = ChainSpec::of(&genesis).unwrap();
-        let chain = Chain::open(store, spec, &genesis.state()).unwrap();
+        let chain = NodeChain::open(store, spec, &genesis.state()).unwrap();
         assert_eq!(chain.spec().domain.v7_from(), None);
         for _ in 0..2 {
             chain.fix_v7(9).unwrap();

@@ -11,7 +11,7 @@ use types::{Hash, Params};
 /// What genesis fixes.
 #[derive(Clone, Debug)]
 pub struct ChainSpec {
-    pub(crate) rules: Arc<state::chain::Chain>,
+    pub(crate) rules: Arc<state::chain::ChainRules>,
     pub(crate) genesis_hash: Hash,
     pub(crate) genesis_time: u64,
     /// The first validators, and the only ones of a chain that cannot change them.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::operator::free_disk_bytes;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// How often is looked.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -23,13 +23,13 @@ impl DiskWatch {
     /// Looks again and again until asked to stop.
     ///
     /// # Errors
-    /// [`Fault::DiskFull`] when there is too little room, [`Fault`] when the system does not say.
-    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+    /// [`NodeFault::DiskFull`] when there is too little room, [`NodeFault`] when the system does not say.
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), NodeFault> {
         loop {
             let free = free_disk_bytes(&self.path)
-                .map_err(|source| Fault::io("checking the free space on the disk", source))?;
+                .map_err(|source| NodeFault::io("checking the free space on the disk", source))?;
             if free < self.free_min {
-                return Err(Fault::DiskFull { free, min: self.free_min });
+                return Err(NodeFault::DiskFull { free, min: self.free_min });
             }
             tokio::select! {
                 biased;

@@ -8,7 +8,7 @@ use types::Params;
 
 use crate::chain_spec::ChainSpec;
 use crate::config::{Config, Home};
-use crate::fault::{Fault, OtherChain};
+use crate::fault::{NodeFault, OtherChain};
 use crate::sync::CatchUp;
 
 /// Where consensus listens for others.
@@ -75,12 +75,12 @@ impl Engine {
     /// Catches up first, then starts it and waits for its end.
     ///
     /// # Errors
-    /// [`Fault`] of either.
+    /// [`NodeFault`] of either.
     pub(crate) async fn run_after(
         self,
         catch_up: Arc<CatchUp>,
         stop: CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), NodeFault> {
         catch_up.run(&stop).await?;
         if stop.is_cancelled() {
             return Ok(());
@@ -92,17 +92,17 @@ impl Engine {
 /// Waits for the end of consensus.
 ///
 /// # Errors
-/// The [`Fault`] that ended it.
-pub(crate) async fn run(mut handle: consensus::Handle) -> Result<(), Fault> {
+/// The [`NodeFault`] that ended it.
+pub(crate) async fn run(mut handle: consensus::Handle) -> Result<(), NodeFault> {
     handle.finished().await.map_err(|fault| match other_chain(&fault) {
-        Some(other) => Fault::OtherChain(other),
-        None => Fault::from(fault),
+        Some(other) => NodeFault::OtherChain(other),
+        None => NodeFault::from(fault),
     })
 }
 
 /// The chain that the ledger refused because the settings trust another.
-fn other_chain(fault: &consensus::Fault) -> Option<OtherChain> {
-    let consensus::Fault::Ledger { source, .. } = fault else { return None };
+fn other_chain(fault: &consensus::ConsensusFault) -> Option<OtherChain> {
+    let consensus::ConsensusFault::Ledger { source, .. } = fault else { return None };
     source.downcast_ref().copied()
 }
 

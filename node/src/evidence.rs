@@ -17,9 +17,9 @@ use types::build::{Envelope, build_tx};
 use types::tx::{Evidence, NIL};
 use types::{Body, Keypair, PublicKey};
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 use crate::ingest::{IngestError, IngestHandle, Origin};
 use crate::supervisor::answer_of;
 
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(60);
 
 /// The task that sends evidence.
 pub(crate) struct EvidenceSender {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) ingest: IngestHandle,
     /// The key that signs; the account of its address is the sender, and needs no money.
@@ -44,12 +44,12 @@ impl EvidenceSender {
     /// Sends what there is, and what comes, until asked to stop.
     ///
     /// # Errors
-    /// [`Fault`] if the database fails.
-    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+    /// [`NodeFault`] if the database fails.
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), NodeFault> {
         stop.run_until_cancelled(self.watch()).await.unwrap_or(Ok(()))
     }
 
-    async fn watch(&self) -> Result<(), Fault> {
+    async fn watch(&self) -> Result<(), NodeFault> {
         loop {
             let (chain, own) = (Arc::clone(&self.chain), self.key.public_key());
             let found = tokio::task::spawn_blocking(move || unpunished(&chain, &own)).await;
@@ -92,7 +92,7 @@ impl EvidenceSender {
 }
 
 /// The newest evidence against each other validator that has not been punished.
-fn unpunished(chain: &Chain, own: &PublicKey) -> Result<Vec<Evidence>, StorageError> {
+fn unpunished(chain: &NodeChain, own: &PublicKey) -> Result<Vec<Evidence>, StorageError> {
     let snapshot = chain.store().snapshot();
     let next = snapshot.tip()?.height.saturating_add(1);
     let rules = Rules::at(&chain.spec().rules, &snapshot, next)?;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     /// A chain of these validators at height 0, some of whom were punished.
-    fn chain(validators: &[u8], punished: &[u8], v7: Option<u64>) -> (TempDir, Chain) {
+    fn chain(validators: &[u8], punished: &[u8], v7: Option<u64>) -> (TempDir, NodeChain) {
         let folder = tempfile::tempdir().unwrap();
         let first = key(OWN).public_key();
         let forks = Forks { validator_vote: Some(0), v7, ..Forks::default() };
@@ -183,12 +183,12 @@ mod tests {
         let mut changes: Changes = genesis.state();
         changes.extend(draft.into_changes());
         let store = Store::open(&folder.path().join("data"), Options::default()).unwrap();
-        let chain = Chain::open(store, ChainSpec::of(&genesis).unwrap(), &changes).unwrap();
+        let chain = NodeChain::open(store, ChainSpec::of(&genesis).unwrap(), &changes).unwrap();
         (folder, chain)
     }
 
     /// Who is accused, at which height.
-    fn accused(chain: &Chain) -> Vec<(PublicKey, u64)> {
+    fn accused(chain: &NodeChain) -> Vec<(PublicKey, u64)> {
         let found = unpunished(chain, &key(OWN).public_key()).unwrap();
         found.iter().map(|evidence| (evidence.validator_key, evidence.height)).collect()
     }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn nobody_is_accused_before_v7_or_of_what_was_before_it() {
-        let seen = |chain: &Chain, height| {
+        let seen = |chain: &NodeChain, height| {
             let pairs = [(key(2).address(), pair(height, choice(None, -1)))];
             chain.store().add_equivocations(&pairs).unwrap();
             accused(chain).len()

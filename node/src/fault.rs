@@ -22,16 +22,16 @@ pub struct OtherChain {
 
 /// Our own trouble, never a client's or a peer's.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum NodeFault {
     /// The database.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The engine or its loop.
     #[error(transparent)]
-    Consensus(#[from] consensus::Fault),
+    Consensus(#[from] consensus::ConsensusFault),
     /// The transaction network.
     #[error(transparent)]
-    Gossip(#[from] p2p::Fault),
+    Gossip(#[from] p2p::NetworkFault),
     /// The pool's ledger: what is in the pool is not to be relied on.
     #[error("the pool cannot read the ledger: {0}")]
     Pool(txpool::PoolFault),
@@ -80,16 +80,17 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl NodeFault {
     /// The sentence about a fork that this program does not know, if that is why the node stops.
     #[must_use]
     pub fn unknown_fork(&self) -> Option<String> {
         let fault = match self {
-            Self::Consensus(consensus::Fault::Ledger { source, .. }) => match source.downcast_ref()
-            {
-                Some(Self::Storage(fault)) => Some(fault),
-                Some(_) | None => source.downcast_ref(),
-            },
+            Self::Consensus(consensus::ConsensusFault::Ledger { source, .. }) => {
+                match source.downcast_ref() {
+                    Some(Self::Storage(fault)) => Some(fault),
+                    Some(_) | None => source.downcast_ref(),
+                }
+            }
             Self::CatchUp(error) => error.storage(),
             Self::Storage(fault) => Some(fault),
             Self::Consensus(_)

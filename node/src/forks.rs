@@ -11,8 +11,8 @@ use store::ForkCount;
 use tokio_util::sync::CancellationToken;
 use types::Keypair;
 
-use crate::chain::Chain;
-use crate::fault::Fault;
+use crate::chain::NodeChain;
+use crate::fault::NodeFault;
 
 pub(crate) use earlier::EarlierVotes;
 
@@ -23,18 +23,18 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const LAST_BLOCK_TIME: Duration = Duration::from_secs(3);
 
 /// The task that ends a node before a fork that it does not know.
-pub(crate) struct ForkWatch(pub(crate) Arc<Chain>);
+pub(crate) struct ForkWatch(pub(crate) Arc<NodeChain>);
 
 impl ForkWatch {
     /// Watches until asked to stop.
     ///
     /// # Errors
     /// [`state::StorageError::UnknownFork`] when the next block begins such a fork.
-    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), NodeFault> {
         stop.run_until_cancelled(self.watch()).await.unwrap_or(Ok(()))
     }
 
-    async fn watch(&self) -> Result<(), Fault> {
+    async fn watch(&self) -> Result<(), NodeFault> {
         let Self(chain) = self;
         let mut told = false;
         loop {
@@ -63,7 +63,7 @@ impl ForkWatch {
 /// Cancelled when the validator may sign: at once, unless votes for later forks stand in blocks that its
 /// database does not have. One that decides alone and knows no peers would wait for them for ever.
 pub(crate) fn permission(
-    chain: &Chain,
+    chain: &NodeChain,
     identity: &consensus::Identity,
     (has_network, knows_peers): (bool, bool),
 ) -> CancellationToken {
@@ -156,19 +156,19 @@ mod tests {
     #[test]
     fn wherever_the_fork_is_met_the_node_ends_with_the_same_sentence() {
         let end = || StorageError::UnknownFork { fork: "v7".to_owned(), height: 50 };
-        let ledger = |source| consensus::Fault::Ledger { height: 50, source };
+        let ledger = |source| consensus::ConsensusFault::Ledger { height: 50, source };
         let faults = [
-            Fault::Storage(end()),
-            Fault::Consensus(ledger(consensus::LedgerFault::new(end()))),
-            Fault::Consensus(ledger(consensus::LedgerFault::new(Fault::Storage(end())))),
-            Fault::CatchUp(Box::new(end().into())),
+            NodeFault::Storage(end()),
+            NodeFault::Consensus(ledger(consensus::LedgerFault::new(end()))),
+            NodeFault::Consensus(ledger(consensus::LedgerFault::new(NodeFault::Storage(end())))),
+            NodeFault::CatchUp(Box::new(end().into())),
         ];
         for fault in faults {
             let reason = ShutdownReason::TaskFailed { name: "engine", fault };
             assert_eq!(reason.unknown_fork(), Some(end().to_string()), "{reason}");
             assert!(reason.forbids_restart());
         }
-        let other = Fault::Storage(StorageError::Empty);
+        let other = NodeFault::Storage(StorageError::Empty);
         let reason = ShutdownReason::TaskFailed { name: "engine", fault: other };
         assert_eq!(reason.unknown_fork(), None);
         assert!(!reason.forbids_restart());

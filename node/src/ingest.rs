@@ -20,10 +20,10 @@ use txpool::verifier::Verifier;
 use txpool::{Accepted, JournalError, Pool, TxStanding};
 use types::{Code, Rejection};
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
-use crate::fault::Fault;
-use crate::journal::Patience;
+use crate::fault::NodeFault;
+use crate::journal::JournalPatience;
 use crate::supervisor::answer_of;
 use crate::sync::SyncState;
 
@@ -144,12 +144,12 @@ pub(crate) struct IngestService {
     queue: mpsc::Receiver<Submission>,
     parts: Parts,
     /// Since when every write of the journal has failed.
-    patience: Patience,
+    patience: JournalPatience,
 }
 
 /// What the service works with.
 pub(crate) struct Parts {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) verifier: Verifier,
     pub(crate) sync: Arc<SyncState>,
@@ -159,7 +159,7 @@ pub(crate) struct Parts {
 pub(crate) fn service(parts: Parts) -> (IngestHandle, IngestService) {
     let (sender, queue) = mpsc::channel(QUEUE_MAX);
     let handle = IngestHandle { queue: sender, sync: Arc::clone(&parts.sync) };
-    (handle, IngestService { queue, parts, patience: Patience::default() })
+    (handle, IngestService { queue, parts, patience: JournalPatience::default() })
 }
 
 impl IngestService {
@@ -167,10 +167,10 @@ impl IngestService {
     /// down.
     ///
     /// # Errors
-    /// [`Fault::Journal`] when the journal fails for long.
-    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
+    /// [`NodeFault::Journal`] when the journal fails for long.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), NodeFault> {
         let runtime = Handle::current();
-        let carried_out = tokio::task::spawn_blocking(move || -> Result<(), Fault> {
+        let carried_out = tokio::task::spawn_blocking(move || -> Result<(), NodeFault> {
             while let Some(batch) = runtime.block_on(self.next(&stop)) {
                 // Clients wait for their answers; nobody waits for those of peers.
                 let (clients, peers): (Vec<_>, Vec<_>) =
@@ -195,7 +195,7 @@ impl IngestService {
     }
 
     /// Takes the transactions of a batch in and answers everybody. The fault is for the supervisor.
-    fn carry_out(&mut self, batch: Vec<Submission>, origin: Origin) -> Result<(), Fault> {
+    fn carry_out(&mut self, batch: Vec<Submission>, origin: Origin) -> Result<(), NodeFault> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -215,7 +215,7 @@ impl IngestService {
         fault.map_or(Ok(()), Err)
     }
 
-    fn take_in(&mut self, texts: Vec<Text>, origin: Origin) -> (Vec<Answer>, Option<Fault>) {
+    fn take_in(&mut self, texts: Vec<Text>, origin: Origin) -> (Vec<Answer>, Option<NodeFault>) {
         let Parts { chain, pool, verifier, sync } = &self.parts;
         if sync.is_catching_up() {
             return (vec![Err(IngestError::Syncing); texts.len()], None);
@@ -246,7 +246,7 @@ impl IngestService {
     /// Writes the journal, without which nobody is told success. If it fails: what is answered
     /// instead, and after some time the fault that stops the node. The pool keeps what it could not
     /// write, so who sends again later gets the answer that is true then.
-    fn write_journal(&mut self) -> (Option<IngestError>, Option<Fault>) {
+    fn write_journal(&mut self) -> (Option<IngestError>, Option<NodeFault>) {
         let error = match self.parts.pool.write_journal() {
             Ok(count) => {
                 self.patience.written(count);
@@ -255,7 +255,7 @@ impl IngestService {
             Err(error) => error,
         };
         if self.patience.has_ended(&error) {
-            return (Some(IngestError::ShuttingDown), Some(Fault::Journal(error)));
+            return (Some(IngestError::ShuttingDown), Some(NodeFault::Journal(error)));
         }
         (Some(IngestFault::Journal(Arc::new(error)).into()), None)
     }

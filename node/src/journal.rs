@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use txpool::{JournalError, Pool};
 
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 use crate::supervisor::answer_of;
 
 /// How often the pool's journal is synced. A crash of the process loses nothing that was answered
@@ -23,7 +23,7 @@ const FORGIVEN_AFTER: Duration = Duration::from_secs(30);
 /// Since when the journal fails. That there was nothing to write is no success: what waited may have
 /// been included meanwhile.
 #[derive(Debug, Default)]
-pub(crate) struct Patience(Option<Failing>);
+pub(crate) struct JournalPatience(Option<Failing>);
 
 #[derive(Clone, Copy, Debug)]
 struct Failing {
@@ -31,7 +31,7 @@ struct Failing {
     last: Instant,
 }
 
-impl Patience {
+impl JournalPatience {
     /// So many transactions were written.
     pub(crate) const fn written(&mut self, count: usize) {
         if count > 0 {
@@ -58,9 +58,9 @@ impl Patience {
 /// Writes the pool's journal to the disk again and again, and once more at the end.
 ///
 /// # Errors
-/// [`Fault::Journal`] when that fails for [`FAILING_MAX`].
-pub(crate) async fn keep(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), Fault> {
-    let (mut go_on, mut patience) = (true, Patience::default());
+/// [`NodeFault::Journal`] when that fails for [`FAILING_MAX`].
+pub(crate) async fn keep(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), NodeFault> {
+    let (mut go_on, mut patience) = (true, JournalPatience::default());
     while go_on {
         go_on = tokio::select! {
             biased;
@@ -71,7 +71,9 @@ pub(crate) async fn keep(pool: Arc<Pool>, stop: CancellationToken) -> Result<(),
         let flushed = tokio::task::spawn_blocking(move || pool.flush_journal()).await;
         match answer_of(flushed) {
             // The pool keeps what it could not write and tries again at the next turn.
-            Some(Err(error)) if patience.has_ended(&error) => return Err(Fault::Journal(error)),
+            Some(Err(error)) if patience.has_ended(&error) => {
+                return Err(NodeFault::Journal(error));
+            }
             Some(Ok(flushed)) => patience.written(flushed.written),
             Some(Err(_)) | None => {}
         }
@@ -87,7 +89,7 @@ mod tests {
     fn patience_ends_with_failures_that_only_a_write_interrupts() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut patience = Patience::default();
+        let mut patience = JournalPatience::default();
         assert!(!patience.fails_at(at(0)));
         patience.written(0);
         assert!(!patience.fails_at(at(9)));

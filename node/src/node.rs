@@ -26,7 +26,7 @@ use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
 use crate::adapters::submit::ClientSubmissions;
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
 use crate::config::{Config, Home, Snapshots};
@@ -34,7 +34,7 @@ use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::evidence::EvidenceSender;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 use crate::forks::{self, EarlierVotes, ForkWatch};
 use crate::ingest::{self, IngestHandle};
 use crate::journal;
@@ -130,7 +130,7 @@ impl Running {
 
 /// Everything that the stages share.
 struct Parts {
-    chain: Arc<Chain>,
+    chain: Arc<NodeChain>,
     pool: Arc<Pool>,
     pending: Arc<Pending>,
     bus: Arc<EventBus>,
@@ -382,7 +382,7 @@ async fn start_gossip(
 ) -> Result<p2p::Handle, StartError> {
     let p2p::Started { handle, tasks } = p2p::start(setup, stop.clone()).await?;
     for p2p::Task { name, run } in tasks {
-        supervisor.spawn(name, async move { run.await.map_err(Fault::from) });
+        supervisor.spawn(name, async move { run.await.map_err(NodeFault::from) });
     }
     supervisor.spawn("announce", gossip::announce(Arc::clone(&parts.bus), handle.clone(), stop));
     Ok(handle)
@@ -464,7 +464,7 @@ fn open_parts(
         source,
     })?;
     let store = Store::open(&database, config.storage.options())?;
-    let chain = Chain::open(store, ChainSpec::of(genesis)?, &genesis.state())?;
+    let chain = NodeChain::open(store, ChainSpec::of(genesis)?, &genesis.state())?;
     TrustedBlock::check_chain(&chain, &config.sync)?;
     let (chain, maker) = offering(chain, home, config);
     let chain = Arc::new(chain);
@@ -492,7 +492,7 @@ fn open_parts(
 
 /// The chain with the snapshots that it offers, and what makes further ones. A node that cannot offer
 /// any runs without.
-fn offering(chain: Chain, home: &Home, config: &Config) -> (Chain, Option<Maker>) {
+fn offering(chain: NodeChain, home: &Home, config: &Config) -> (NodeChain, Option<Maker>) {
     let Snapshots { interval_blocks, keep, fetch: _ } = config.snapshots;
     if interval_blocks == 0 {
         return (chain, None);

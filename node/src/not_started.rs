@@ -1,6 +1,6 @@
 //! Why a node did not start.
 
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +10,7 @@ pub enum StartError {
     Storage(#[from] state::StorageError),
     /// A part of the node.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] NodeFault),
     /// Consensus.
     #[error("consensus: {0}")]
     Consensus(#[from] consensus::StartError),
@@ -48,7 +48,7 @@ impl StartError {
     pub fn forbids_restart(&self) -> bool {
         let is_unsafe = match self {
             Self::Consensus(error) => error.forbids_restart(),
-            Self::Fault(fault) => matches!(fault, Fault::OtherChain(_)),
+            Self::Fault(fault) => matches!(fault, NodeFault::OtherChain(_)),
             Self::Storage(_)
             | Self::Gossip(_)
             | Self::Journal(_)

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use txpool::Pool;
 use types::Params;
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
 
 /// Wakes whoever waits for a block to be due.
@@ -64,7 +64,7 @@ impl Situation {
 
 /// The pace of this chain's blocks.
 pub(crate) struct BlockPace {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) wake: Arc<Wake>,
 }

@@ -9,7 +9,7 @@ use txpool::Pool;
 
 use crate::adapters::pool::Pending;
 use crate::clock::now_ms;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// How often is looked whether there is something to do.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ pub(crate) async fn keep(
     pool: Arc<Pool>,
     pending: Arc<Pending>,
     stop: CancellationToken,
-) -> Result<(), Fault> {
+) -> Result<(), NodeFault> {
     let mut is_failing = false;
     loop {
         tokio::select! {

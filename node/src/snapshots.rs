@@ -12,7 +12,7 @@ use store::Store;
 use store::snapshots::{MakeError, SnapshotStore};
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// Bytes a second that are read and written: a small part of what a disk gives.
 const BYTES_PER_SECOND: u64 = 32 << 20;
@@ -70,7 +70,7 @@ impl Pinner {
 
 impl Maker {
     /// Makes snapshots until asked to stop. Blocks its thread.
-    pub(crate) fn run(self, stop: &CancellationToken) -> Result<(), Fault> {
+    pub(crate) fn run(self, stop: &CancellationToken) -> Result<(), NodeFault> {
         let mut waits = true;
         while !stop.is_cancelled() {
             match self.orders.recv_timeout(LOOK_INTERVAL) {

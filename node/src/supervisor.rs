@@ -30,7 +30,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// Why the node stopped.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum ShutdownReason {
         /// The task.
         name: &'static str,
         /// Its error.
-        fault: Fault,
+        fault: NodeFault,
     },
     /// A task ended although nobody asked it to.
     #[error("task {name} ended unexpectedly")]
@@ -74,11 +74,15 @@ impl ShutdownReason {
     #[must_use]
     pub fn forbids_restart(&self) -> bool {
         match self {
-            Self::TaskFailed { fault: Fault::Consensus(fault), .. } if fault.forbids_restart() => {
+            Self::TaskFailed { fault: NodeFault::Consensus(fault), .. }
+                if fault.forbids_restart() =>
+            {
                 true
             }
-            Self::TaskFailed { fault: Fault::ConsensusStart(error), .. } => error.forbids_restart(),
-            Self::TaskFailed { fault: Fault::OtherChain(_), .. } => true,
+            Self::TaskFailed { fault: NodeFault::ConsensusStart(error), .. } => {
+                error.forbids_restart()
+            }
+            Self::TaskFailed { fault: NodeFault::OtherChain(_), .. } => true,
             Self::TaskFailed { fault, .. } => fault.unknown_fork().is_some(),
             Self::Asked(_) | Self::TaskEnded { .. } | Self::TaskPanicked { .. } => false,
         }
@@ -105,7 +109,7 @@ struct Stage {
 #[derive(Debug, Default)]
 pub struct Supervisor {
     stages: Vec<Stage>,
-    tasks: JoinSet<Result<(), Fault>>,
+    tasks: JoinSet<Result<(), NodeFault>>,
 }
 
 impl Supervisor {
@@ -119,7 +123,7 @@ impl Supervisor {
     /// Runs a task in the stage opened last.
     pub fn spawn<F>(&mut self, name: &'static str, task: F)
     where
-        F: Future<Output = Result<(), Fault>> + Send + 'static,
+        F: Future<Output = Result<(), NodeFault>> + Send + 'static,
     {
         if self.stages.is_empty() {
             let _token = self.stage("node");
@@ -137,7 +141,7 @@ impl Supervisor {
         name: &'static str,
         task: F,
     ) where
-        F: Future<Output = Result<(), Fault>> + Send + 'static,
+        F: Future<Output = Result<(), NodeFault>> + Send + 'static,
     {
         match self.stages.iter().position(|it| it.name == stage) {
             Some(at) => self.spawn_at(at, threads, name, task),
@@ -147,7 +151,7 @@ impl Supervisor {
 
     fn spawn_at<F>(&mut self, stage: usize, threads: &Handle, name: &'static str, task: F)
     where
-        F: Future<Output = Result<(), Fault>> + Send + 'static,
+        F: Future<Output = Result<(), NodeFault>> + Send + 'static,
     {
         let handle = self.tasks.spawn_on(task, threads);
         if let Some(stage) = self.stages.get_mut(stage) {

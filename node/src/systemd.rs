@@ -14,7 +14,7 @@ use std::time::Duration;
 use rpc::ports::{Check, Readiness};
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// The variable that names the socket.
 pub const VARIABLE: &str = "NOTIFY_SOCKET";
@@ -86,7 +86,7 @@ impl Systemd {
     ///
     /// # Errors
     /// None today.
-    pub async fn tell(self, told: Told) -> Result<(), Fault> {
+    pub async fn tell(self, told: Told) -> Result<(), NodeFault> {
         let Told { readiness, stop } = told;
         let mut last = status(&readiness.checks());
         self.send(&format!("READY=1\nSTATUS={last}"));

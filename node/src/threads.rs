@@ -25,7 +25,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{self, Engine};
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 use crate::node::StartError;
 use crate::supervisor::{Supervisor, answer_of};
 
@@ -121,7 +121,7 @@ impl Threads {
         let opened = on(self.interfaces(), opened).await;
         let server = opened.ok_or(StartError::Stopping)??;
         let endpoints = server.endpoints().clone();
-        let served = server.finished().map_err(|it| Fault::io("serving the interfaces", it));
+        let served = server.finished().map_err(|it| NodeFault::io("serving the interfaces", it));
         supervisor.spawn_in("rpc", self.interfaces(), "rpc", served);
         Ok(endpoints)
     }

@@ -18,7 +18,7 @@ use crate::group::ip_of;
 use crate::handle::View;
 use crate::peers::{Connected, Peers};
 use crate::reachability::{Reach, are_private};
-use crate::{Counters, Fault, Limits, Peer, PeerKey};
+use crate::{Counters, Limits, NetworkFault, Peer, PeerKey};
 
 /// The swarm and everything that is known about peers.
 pub(crate) struct Connections {
@@ -87,7 +87,10 @@ impl Connections {
     }
 
     /// An event that is of connections.
-    pub(crate) fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) -> Result<(), Fault> {
+    pub(crate) fn on_event(
+        &mut self,
+        event: SwarmEvent<BehaviourEvent>,
+    ) -> Result<(), NetworkFault> {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the library may get further events")]
         match event {
             SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
@@ -110,7 +113,7 @@ impl Connections {
                 self.view.lock().listen_addresses.retain(|address| *address != gone);
             }
             SwarmEvent::ListenerClosed { reason: Err(error), .. } => {
-                return Err(Fault::Listener { reason: error.to_string() });
+                return Err(NetworkFault::Listener { reason: error.to_string() });
             }
             SwarmEvent::ListenerError { error, .. } => {
                 tracing::warn!(%error, "a connection was not taken");

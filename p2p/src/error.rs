@@ -34,7 +34,7 @@ pub enum StartError {
 
 /// Our own trouble; it stops the node.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum NetworkFault {
     /// The listening socket is gone.
     #[error("the gossip network no longer listens: {reason}")]
     Listener {

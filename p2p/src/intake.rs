@@ -18,7 +18,7 @@ use crate::credit::Worth;
 use crate::ports::{Outcome, Pool};
 use crate::verdict::{fresh, offence, verdict};
 use crate::wire::PACK_MAX;
-use crate::{Fault, Limits, SignedTx};
+use crate::{Limits, NetworkFault, SignedTx};
 
 /// Messages that are given to the pool together. With full packs it is 4,096 transactions.
 const JOINED_MAX: usize = 32;
@@ -206,7 +206,7 @@ pub(crate) fn open(
 
 impl Intake {
     /// Gives messages to the pool until asked to stop.
-    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), NetworkFault> {
         stop.run_until_cancelled(self.work()).await;
         Ok(())
     }

@@ -21,7 +21,7 @@
 //!   and a little of it again from time to time (`pull.rs`).
 //! - Every queue has a bound. What finds no room is dropped and counted, and comes back by the pull.
 //!
-//! Entry points: [`start`], [`Handle`], [`ports::Pool`], [`ports::Chain`]. Description: docs/network.md.
+//! Entry points: [`start`], [`Handle`], [`ports::Pool`], [`ports::ChainSource`]. Description: docs/network.md.
 //!
 //! Not here: rules of the ledger, the pool, the database, and the engine's network.
 
@@ -61,7 +61,7 @@ mod verdict;
 mod wire;
 
 pub use config::{Config, Limits};
-pub use error::{Fault, PeerError, StartError};
+pub use error::{NetworkFault, PeerError, StartError};
 pub use handle::{Direction, Handle, Peer, PeerKey};
 pub use metrics::Counters;
 pub use network::NetworkId;

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::Counters;
 use crate::connections::Connections;
 use crate::places::{Left, Places};
-use crate::serve::{Asked, PLACES};
+use crate::serve::{PLACES, PoolQuestion};
 
 type Event = request_response::Event<Vec<u8>, Vec<u8>>;
 type Message = request_response::Message<Vec<u8>, Vec<u8>>;
@@ -20,14 +20,14 @@ type Message = request_response::Message<Vec<u8>, Vec<u8>>;
 pub(crate) struct PoolRequests {
     /// Own questions.
     answers: BTreeMap<OutboundRequestId, oneshot::Sender<Option<Vec<u8>>>>,
-    asked: mpsc::Sender<Asked>,
+    asked: mpsc::Sender<PoolQuestion>,
     /// Questions of peers whose answer has not left.
     places: Places,
     counters: Counters,
 }
 
 impl PoolRequests {
-    pub(crate) const fn new(asked: mpsc::Sender<Asked>, counters: Counters) -> Self {
+    pub(crate) const fn new(asked: mpsc::Sender<PoolQuestion>, counters: Counters) -> Self {
         Self { answers: BTreeMap::new(), asked, places: Places::new(PLACES), counters }
     }
 
@@ -67,7 +67,7 @@ impl PoolRequests {
                 message: Message::Request { request_id, request, channel },
                 ..
             } => {
-                let asked = Asked { peer, id: request_id, question: request, channel };
+                let asked = PoolQuestion { peer, id: request_id, question: request, channel };
                 let is_named = connections.names(&peer);
                 let has_place = connections.may_ask(&peer)
                     && self.places.enter(request_id, peer, is_named, Instant::now());

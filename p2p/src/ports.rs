@@ -81,9 +81,9 @@ pub struct SnapshotHead {
 #[error("{0}")]
 pub struct ReadError(pub String);
 
-/// The own chain. Except for [`Chain::status`], which must be quick, its methods are called on
+/// The own chain. Except for [`ChainSource::status`], which must be quick, its methods are called on
 /// threads that may block, and not for many peers at once.
-pub trait Chain: Send + Sync {
+pub trait ChainSource: Send + Sync {
     /// How far it goes.
     fn status(&self) -> Status;
 
@@ -142,7 +142,7 @@ impl Pool for Nothing {
     }
 }
 
-impl Chain for Nothing {
+impl ChainSource for Nothing {
     fn status(&self) -> Status {
         Status { earliest: 1, tip: 0 }
     }

@@ -25,7 +25,7 @@ use crate::recent::Recent;
 use crate::serve::goes_on;
 use crate::verdict::offence;
 use crate::wire::{self, ANSWER_BYTES_WANTED, PACK_MAX, Question, WireError, Wish};
-use crate::{Counters, Fault, SignedTx};
+use crate::{Counters, NetworkFault, SignedTx};
 
 /// How often a peer is asked again.
 pub(crate) const PULL_INTERVAL: Duration = Duration::from_secs(5);
@@ -143,7 +143,7 @@ impl Slow {
 
 impl Puller {
     /// Pulls until asked to stop.
-    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), NetworkFault> {
         stop.run_until_cancelled(self.work()).await;
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::places::Bounds;
 use crate::ports::{Listing, Pool};
 use crate::wire::{self, ANSWER_BYTES_WANTED, LIST_MAX, LIST_WANTED, Question, Wish};
-use crate::{Counters, Fault, SignedTx};
+use crate::{Counters, NetworkFault, SignedTx};
 
 /// Questions that may be under way. With the size of an answer, which is a mebibyte and one
 /// transaction more, this bounds the memory for those who ask and do not read.
@@ -22,7 +22,7 @@ pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
 
 /// A question of a peer.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PoolQuestion {
     pub(crate) peer: PeerId,
     pub(crate) id: InboundRequestId,
     pub(crate) question: Vec<u8>,
@@ -31,7 +31,7 @@ pub(crate) struct Asked {
 
 /// The task that answers.
 pub(crate) struct Server {
-    pub(crate) asked: mpsc::Receiver<Asked>,
+    pub(crate) asked: mpsc::Receiver<PoolQuestion>,
     pub(crate) pool: Arc<dyn Pool>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) counters: Counters,
@@ -39,13 +39,13 @@ pub(crate) struct Server {
 
 impl Server {
     /// Answers until asked to stop.
-    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), NetworkFault> {
         stop.run_until_cancelled(self.work()).await;
         Ok(())
     }
 
     async fn work(&mut self) {
-        while let Some(Asked { peer, id, question, channel }) = self.asked.recv().await {
+        while let Some(PoolQuestion { peer, id, question, channel }) = self.asked.recv().await {
             if !channel.is_open() {
                 continue;
             }

@@ -18,7 +18,7 @@ use crate::pool_requests::PoolRequests;
 use crate::pull::Extent;
 use crate::pull_queue::PullQueue;
 use crate::sync::SyncRequests;
-use crate::{Fault, SignedTx};
+use crate::{NetworkFault, SignedTx};
 
 /// How often is looked what time has brought.
 const TICK: Duration = Duration::from_millis(250);
@@ -45,7 +45,11 @@ pub(crate) struct Service {
 
 impl Service {
     /// Serves until asked to stop.
-    pub(crate) async fn run(mut self, inbox: Inbox, stop: CancellationToken) -> Result<(), Fault> {
+    pub(crate) async fn run(
+        mut self,
+        inbox: Inbox,
+        stop: CancellationToken,
+    ) -> Result<(), NetworkFault> {
         let Inbox { mut announcements, mut commands, mut judged } = inbox;
         let mut announced = Vec::with_capacity(ANNOUNCED_MAX);
         let mut tick = tokio::time::interval(TICK);
@@ -67,7 +71,7 @@ impl Service {
         }
     }
 
-    fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) -> Result<(), Fault> {
+    fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) -> Result<(), NetworkFault> {
         if let SwarmEvent::Behaviour(event) = event {
             self.on_behaviour(event);
             return Ok(());

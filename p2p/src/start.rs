@@ -21,15 +21,15 @@ use crate::exchange::Exchange;
 use crate::gossip::Gossip;
 use crate::handle::View;
 use crate::pool_requests::PoolRequests;
-use crate::ports::{Chain, Pool};
+use crate::ports::{ChainSource, Pool};
 use crate::pull::{Extent, PULLS_MAX, Puller, Tools};
 use crate::pull_queue::PullQueue;
 use crate::recent::Recent;
-use crate::serve::{Asked, QUESTIONS_MAX, Server};
+use crate::serve::{PoolQuestion, QUESTIONS_MAX, Server};
 use crate::service::{Inbox, Service};
 use crate::sync::{self, Reader, SyncRequests};
 use crate::wire::PACK_BYTES_MAX;
-use crate::{Config, Counters, Fault, Handle, NetworkId, StartError, intake};
+use crate::{Config, Counters, Handle, NetworkFault, NetworkId, StartError, intake};
 
 /// Transactions of the own pool that wait to be published: half a second's worth at full speed.
 const ANNOUNCEMENTS_MAX: usize = 8_192;
@@ -53,7 +53,7 @@ pub struct Setup {
     /// The own pool.
     pub pool: Arc<dyn Pool>,
     /// The own chain.
-    pub chain: Arc<dyn Chain>,
+    pub chain: Arc<dyn ChainSource>,
     /// The longest signed transaction of any kind, in bytes.
     pub tx_bytes_max: usize,
     /// The longest block of the chain in its binary form, in bytes.
@@ -72,7 +72,7 @@ pub struct Task {
     /// Its name.
     pub name: &'static str,
     /// The task.
-    pub run: Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>,
+    pub run: Pin<Box<dyn Future<Output = Result<(), NetworkFault>> + Send>>,
 }
 
 impl fmt::Debug for Task {
@@ -164,7 +164,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
 /// What the tasks beside the swarm's share.
 struct Shared {
     pool: Arc<dyn Pool>,
-    chain: Arc<dyn Chain>,
+    chain: Arc<dyn ChainSource>,
     recent: Arc<Recent>,
     commands: mpsc::Sender<Command>,
     counters: Counters,
@@ -172,8 +172,8 @@ struct Shared {
 
 /// What the swarm gives these tasks to do.
 struct Queues {
-    asked: mpsc::Receiver<Asked>,
-    chain_asked: mpsc::Receiver<sync::Asked>,
+    asked: mpsc::Receiver<PoolQuestion>,
+    chain_asked: mpsc::Receiver<sync::SyncQuestion>,
     named: mpsc::Receiver<(PeerId, Extent)>,
     others: mpsc::Receiver<(PeerId, Extent)>,
 }

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use types::Rejection;
 
-use crate::ports::{AdminError, Fault, Missing, SubmitError};
+use crate::ports::{AdminError, Missing, PortFault, SubmitError};
 
 /// JSON-RPC's own: the call is not one that can be answered here.
 const INVALID_REQUEST: i32 = -32600;
@@ -250,8 +250,8 @@ impl From<Rejection> for RpcError {
     }
 }
 
-impl From<Fault> for RpcError {
-    fn from(fault: Fault) -> Self {
+impl From<PortFault> for RpcError {
+    fn from(fault: PortFault) -> Self {
         match fault.missing {
             Some(Missing::BlocksBefore(earliest)) => return Self::History { earliest },
             Some(Missing::EventsBefore(from)) => return Self::NoEvents { from },

@@ -26,10 +26,12 @@ mod transactions;
 pub use accounts::{Accounts, Census, Escrows, Group, Stake};
 pub use agents::{AgentEntry, AgentFilter, Agents};
 pub use calls::{CallEntry, CallFilter, Calls};
-pub use chain::{Certificate, Chain, Equivocation, ShownBlock, Tip, Validator, ValidatorVote};
+pub use chain::{
+    Certificate, ChainQueries, Equivocation, ShownBlock, Tip, Validator, ValidatorVote,
+};
 pub use directory::{Directory, MinerEntry};
 pub use facts::ChainFacts;
-pub use fault::{Fault, Missing};
+pub use fault::{Missing, PortFault};
 pub use handles::Ports;
 pub use market::{CallEstimate, CallWish, HeldElection, Market};
 pub use node::{

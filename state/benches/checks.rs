@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use state::pieces::Pieces;
 use state::tables::{Accounts, BlobChunks, BlobPieces, Blobs, Runs, Supplies, ValidatorVotes};
-use state::{Base, Chain, Draft, Forks, Memory, PendingState, SharedPending, Still, validators};
+use state::{
+    Base, ChainRules, Draft, Forks, Memory, PendingState, SharedPending, Still, validators,
+};
 use types::build::{Envelope, Unsigned};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
@@ -257,7 +259,7 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 fn main() {
     let forks = Forks { validator_vote: Some(0), ..Forks::default() };
     let params = Params { max_blob_bytes: 1 << 30, ..Params::default() };
-    let chain = Arc::new(Chain {
+    let chain = Arc::new(ChainRules {
         chain_id: "bench".to_owned(),
         genesis_hash: Hash::ZERO,
         params,
@@ -295,7 +297,7 @@ fn base(still: &Still) -> Base {
 }
 
 /// What a commit waits for when the pool is full and its draft has to be built anew.
-fn slice(chain: &Arc<Chain>) {
+fn slice(chain: &Arc<ChainRules>) {
     const WALLETS: u64 = 2_000;
     let still = state_of(WALLETS).still();
     let mut pending =

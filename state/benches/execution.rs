@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use state::{Chain, Forks, MemoryChain, PendingState};
+use state::{ChainRules, Forks, MemoryChain, PendingState};
 use types::build::{Envelope, Unsigned};
 use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, Transfer};
 use types::{
@@ -32,7 +32,7 @@ fn main() {
 }
 
 fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
-    let chain = Arc::new(Chain {
+    let chain = Arc::new(ChainRules {
         chain_id: "bench".to_owned(),
         genesis_hash: Hash::ZERO,
         params: Params::default(),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use state::{Chain, Forks, MemoryChain};
+use state::{ChainRules, Forks, MemoryChain};
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify};
 use types::tx::{
@@ -94,7 +94,7 @@ impl Bench {
         let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
         let chain_id = "bench".to_owned();
         let chain =
-            Arc::new(Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
+            Arc::new(ChainRules { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
         let accounts: BTreeMap<Address, Amount> =
             keys.iter().map(|key| (key.address(), Amount::new(1_000_000_000_000))).collect();
         let blocks = MemoryChain::new(chain, Hash::ZERO, 1, &accounts).unwrap();

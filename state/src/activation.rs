@@ -2,7 +2,7 @@
 
 use types::Fork;
 
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::params::CHANGEABLE;
@@ -15,7 +15,7 @@ use crate::view;
 /// parameters take the values that were voted for this height.
 pub(crate) fn begin_block(
     draft: &mut Draft,
-    chain: &Chain,
+    chain: &ChainRules,
     rules: &Rules,
     height: u64,
 ) -> Result<(), StorageError> {
@@ -39,7 +39,7 @@ pub(crate) fn begin_block(
 /// Writes the rows of v7, and those of v8 if both begin in the same block.
 pub(crate) fn activate(
     draft: &mut Draft,
-    chain: &Chain,
+    chain: &ChainRules,
     rules: &Rules,
     height: u64,
 ) -> Result<(), StorageError> {

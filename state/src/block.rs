@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use types::{Block, BlockEvents, CheckedTx, Header, Keypair, Randomness};
 
-use self::execution::{Execution, Outcome, Place, content_bytes};
+use self::execution::{BlockContext, Execution, Outcome, content_bytes};
 use self::header::{LAST_HEIGHT, input, tx_root};
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::draft::{Changes, Draft};
 use crate::error::StorageError;
 use crate::view::Read;
@@ -51,7 +51,7 @@ impl BlockBuilder {
     /// # Errors
     /// [`StorageError`] if `base` has no state.
     pub fn new(
-        chain: Arc<Chain>,
+        chain: Arc<ChainRules>,
         base: Arc<dyn Read>,
         parent: Parent,
         proposer: &Keypair,
@@ -59,7 +59,7 @@ impl BlockBuilder {
     ) -> Result<Self, StorageError> {
         let height = parent.height.checked_add(1).ok_or(LAST_HEIGHT)?;
         let timestamp = parent.next_timestamp(now_ms);
-        let place = Place { height, timestamp, proposer: proposer.address() };
+        let place = BlockContext { height, timestamp, proposer: proposer.address() };
         let mut execution = Execution::new(chain, base, place)?;
         let input = input(&execution.chain.chain_id, &parent, height);
         let randomness = execution.rules.is_v7().then(|| input.prove(proposer));
@@ -112,7 +112,7 @@ impl BlockBuilder {
     /// [`StorageError`] if the database fails or the state contradicts itself.
     pub fn finish(self) -> Result<Executed, StorageError> {
         let Self { parent, execution, randomness } = self;
-        let Place { height, timestamp, proposer } = execution.place;
+        let BlockContext { height, timestamp, proposer } = execution.place;
         let chain_id = execution.chain.chain_id.clone();
         let Outcome { transactions, tokens_burned, changes, events } = execution.finish()?;
         let header = Header {
@@ -138,7 +138,7 @@ impl BlockBuilder {
 /// # Errors
 /// [`BlockError`] with the first rule that the block breaks.
 pub fn execute_block(
-    chain: &Arc<Chain>,
+    chain: &Arc<ChainRules>,
     base: Arc<dyn Read>,
     parent: &Parent,
     block: Block,
@@ -146,7 +146,7 @@ pub fn execute_block(
     let Block { header, transactions } = block;
     check_header(chain, parent, &header, &transactions)?;
     let Header { index, timestamp, proposer, .. } = header;
-    let place = Place { height: index, timestamp, proposer };
+    let place = BlockContext { height: index, timestamp, proposer };
     let mut execution = Execution::new(Arc::clone(chain), base, place)?;
     execution.check_randomness(parent, &header)?;
     execution.hold_elections(parent, header.randomness.as_ref())?;

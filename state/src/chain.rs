@@ -4,7 +4,7 @@ use types::{Address, Forks, Hash, Params, SetMember};
 
 /// The rules of one chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Chain {
+pub struct ChainRules {
     /// The chain's name.
     pub chain_id: String,
     /// The hash of its genesis file, which validators sign from v7 on.

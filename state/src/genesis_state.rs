@@ -6,7 +6,7 @@ use std::sync::Arc;
 use types::{Account, Address, Amount, Rejection, Supply};
 
 use crate::activation::activate;
-use crate::chain::{Chain, FirstAgent};
+use crate::chain::{ChainRules, FirstAgent};
 use crate::draft::{Changes, Draft};
 use crate::error::{StorageError, TxError};
 use crate::ledger::OVERFLOW;
@@ -16,8 +16,8 @@ use crate::tables::{Accounts, Supplies};
 use crate::tx::agent_register::publish_first;
 use crate::validators;
 
-impl Chain {
-    /// The rows of height 0 of a chain without agents: see [`Chain::first_state_with`].
+impl ChainRules {
+    /// The rows of height 0 of a chain without agents: see [`ChainRules::first_state_with`].
     ///
     /// # Errors
     /// [`StorageError`] if the sum of the balances overflows.

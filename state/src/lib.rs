@@ -47,7 +47,7 @@ pub use block::{
     BlockBuilder, BlockError, Executed, Parent, PushError, Resource, check_clock, check_randomness,
     execute_block,
 };
-pub use chain::{Chain, FirstAgent};
+pub use chain::{ChainRules, FirstAgent};
 pub use context::Context;
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};

@@ -15,7 +15,7 @@
 use types::sign_bytes::Domain;
 use types::{Fork, Forks, Params};
 
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::error::StorageError;
 use crate::fees::Price;
 use crate::params::Changeable;
@@ -49,7 +49,7 @@ impl Rules {
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
-    pub fn at(chain: &Chain, state: &dyn Read, height: u64) -> Result<Self, StorageError> {
+    pub fn at(chain: &ChainRules, state: &dyn Read, height: u64) -> Result<Self, StorageError> {
         let v7 = v7_from(chain, state)?;
         let forks = Forks { v7, v8: v8_from(chain, state)?, ..chain.forks };
         let mut params = chain.params.clone();
@@ -97,7 +97,7 @@ impl Rules {
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
-pub fn v7_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
+pub fn v7_from(chain: &ChainRules, state: &dyn Read) -> Result<Option<u64>, StorageError> {
     let name = V7.to_owned();
     if let Some(fixed) = view::get::<ForkRows>(state, &name)? {
         return Ok(Some(fixed.height));
@@ -109,7 +109,7 @@ pub fn v7_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageEr
 }
 
 /// The first block with the rules of v8, if it is fixed: by the state from v7 on, before that by genesis.
-fn v8_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
+fn v8_from(chain: &ChainRules, state: &dyn Read) -> Result<Option<u64>, StorageError> {
     let row = view::get::<ForkRows>(state, &V8.to_owned())?;
     Ok(row.map(|fixed| fixed.height).or(chain.forks.v8))
 }

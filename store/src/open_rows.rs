@@ -31,10 +31,10 @@ use super::rocks::Source;
 use super::row::typed;
 
 /// The key of a row: the status, and where the run or call was requested.
-type Place = (u8, u64, u32);
+type StatusKey = (u8, u64, u32);
 
 /// An index by status, with statuses that are left.
-pub(super) trait ByStatus: Table<Key = Place, Value = Hash> {
+pub(super) trait ByStatus: Table<Key = StatusKey, Value = Hash> {
     /// The statuses whose rows are kept in memory, as keys have them.
     fn kept() -> Vec<u8>;
 }
@@ -56,9 +56,9 @@ impl ByStatus for CallsByStatus {
 pub(super) struct OpenRows(RwLock<State>);
 
 struct State {
-    rows: BTreeMap<Place, Row>,
+    rows: BTreeMap<StatusKey, Row>,
     /// What the commit of `newest` deleted.
-    deleted: Vec<Place>,
+    deleted: Vec<StatusKey>,
     /// The height of the commit that was taken over last. It may still be about to be written.
     newest: u64,
     /// Nobody who reads an earlier height is answered.
@@ -77,7 +77,7 @@ const NEVER: u64 = u64::MAX;
 
 /// What a commit does to the rows.
 #[derive(Default)]
-pub(super) struct OpenChanges(Vec<(Place, Option<Hash>)>);
+pub(super) struct OpenChanges(Vec<(StatusKey, Option<Hash>)>);
 
 /// An answer of [`OpenRows::below`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +150,7 @@ impl OpenRows {
     }
 
     /// The newest of the place's status that was requested before the place, as it is at a height.
-    pub(super) fn below(&self, place: Place, height: u64) -> Below {
+    pub(super) fn below(&self, place: StatusKey, height: u64) -> Below {
         let state = self.0.read();
         if height < state.oldest {
             return Below::Forgotten;
@@ -175,7 +175,7 @@ impl OpenChanges {
         let rows = rows.filter(|(key, _)| key.first().is_some_and(|first| open.contains(first)));
         let rows = rows.map(|(key, value)| match value {
             Some(value) => typed::<T>(key, value).map(|(place, id)| (place, Some(id))),
-            None => Ok((Place::from_bytes(key).ok_or(BROKEN)?, None)),
+            None => Ok((StatusKey::from_bytes(key).ok_or(BROKEN)?, None)),
         });
         rows.collect::<Result<_, _>>().map(Self)
     }

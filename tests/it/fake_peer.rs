@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use p2p::ports::{Chain, Nothing, SnapshotHead};
+use p2p::ports::{ChainSource, Nothing, SnapshotHead};
 use p2p::{DownloadFigures, Handle, NetworkId, PeerKey, Setup};
 use store::snapshots::FORMAT;
 use testkit::net::Member;
@@ -32,7 +32,7 @@ impl Drop for FakePeer {
 
 impl FakePeer {
     /// Starts one of the network of `honest`, which must run.
-    pub(crate) fn start(honest: &Member, chain: Arc<dyn Chain>) -> anyhow::Result<Self> {
+    pub(crate) fn start(honest: &Member, chain: Arc<dyn ChainSource>) -> anyhow::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).enable_all().build()?;
         let stop = CancellationToken::new();
@@ -110,7 +110,7 @@ pub(crate) fn gossip_address(member: &Member) -> anyhow::Result<String> {
     Ok(last.context("a listen address")?.to_owned())
 }
 
-fn setup(honest: &Member, chain: Arc<dyn Chain>) -> anyhow::Result<Setup> {
+fn setup(honest: &Member, chain: Arc<dyn ChainSource>) -> anyhow::Result<Setup> {
     let info = honest.call("ombra_chainInfo", &serde_json::json!([]))?;
     let text = |name: &str| info.get(name).and_then(serde_json::Value::as_str).context("chainInfo");
     let network = NetworkId::new(text("chainId")?.to_owned(), text("genesisHash")?.parse()?);

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use state::{Chain as Rules, MemoryChain};
+use state::{ChainRules as Rules, MemoryChain};
 use txpool::ports::AdmitError;
 use txpool::{BlockLimits, Config, Found, Pool, Ports};
 use types::build::{Envelope, Unsigned};

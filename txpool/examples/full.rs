@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use state::{Chain as Rules, MemoryChain};
+use state::{ChainRules as Rules, MemoryChain};
 use txpool::{Committed, Config, Pool, Ports, Touched};
 use types::build::{Envelope, Unsigned};
 use types::ids::compute_agent_run_id;

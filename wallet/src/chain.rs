@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::chain_identity::{Chain, OtherChain};
+pub use crate::chain_identity::{ChainIdentity, OtherChain};
 use crate::error::WalletError;
 use crate::file::write_new_file;
 
@@ -29,7 +29,7 @@ const FILE_BYTES_MAX: u64 = 4096;
 struct Remembered {
     v: u64,
     #[serde(flatten)]
-    chain: Chain,
+    chain: ChainIdentity,
 }
 
 /// How a key came to sign for a chain.
@@ -69,7 +69,7 @@ impl ChainMemory {
     ///
     /// # Errors
     /// When there is a file that cannot be read. It is never taken for a first use then.
-    pub fn recall(&self) -> Result<Option<Chain>, WalletError> {
+    pub fn recall(&self) -> Result<Option<ChainIdentity>, WalletError> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -98,7 +98,11 @@ impl ChainMemory {
     /// # Errors
     /// [`WalletError::OtherChain`] if the key is used on another chain, [`WalletError::NotTheNamed`]
     /// if the node is of another chain than the user named.
-    pub fn check(&self, got: &Chain, named: Option<&str>) -> Result<Option<Bond>, WalletError> {
+    pub fn check(
+        &self,
+        got: &ChainIdentity,
+        named: Option<&str>,
+    ) -> Result<Option<Bond>, WalletError> {
         check_id(got)?;
         if let Some(named) = named {
             check_named(got, named)?;
@@ -120,7 +124,7 @@ impl ChainMemory {
     /// # Errors
     /// As for [`ChainMemory::check`], and when the chain cannot be remembered although the user has
     /// not named it.
-    pub fn bind(&self, got: &Chain, named: Option<&str>) -> Result<Bond, WalletError> {
+    pub fn bind(&self, got: &ChainIdentity, named: Option<&str>) -> Result<Bond, WalletError> {
         if let Some(bond) = self.check(got, named)? {
             return Ok(bond);
         }
@@ -148,7 +152,7 @@ impl ChainMemory {
         }
     }
 
-    fn keep(&self, chain: &Chain) -> io::Result<()> {
+    fn keep(&self, chain: &ChainIdentity) -> io::Result<()> {
         let mut text = serde_json::to_vec(&Remembered { v: VERSION, chain: chain.clone() })?;
         text.push(b'\n');
         write_new_file(&self.path, &text, 0o600)
@@ -173,7 +177,7 @@ pub fn named_id(named: &str) -> &str {
 ///
 /// # Errors
 /// [`WalletError::NotTheNamed`].
-pub fn check_named(got: &Chain, named: &str) -> Result<(), WalletError> {
+pub fn check_named(got: &ChainIdentity, named: &str) -> Result<(), WalletError> {
     let genesis = named.split_once(SEPARATOR).map(|(_, genesis)| genesis);
     let is_genesis = genesis.is_none_or(|it| it.parse() == Ok(got.genesis_hash));
     if got.chain_id == named_id(named) && is_genesis {
@@ -186,7 +190,7 @@ pub fn check_named(got: &Chain, named: &str) -> Result<(), WalletError> {
 ///
 /// # Errors
 /// [`WalletError::BadChainId`].
-pub fn check_id(got: &Chain) -> Result<(), WalletError> {
+pub fn check_id(got: &ChainIdentity) -> Result<(), WalletError> {
     if is_id(&got.chain_id) {
         return Ok(());
     }

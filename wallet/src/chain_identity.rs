@@ -9,14 +9,14 @@ use types::Hash;
 /// of the same id apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Chain {
+pub struct ChainIdentity {
     /// The chain's id.
     pub chain_id: String,
     /// Hash of its genesis file.
     pub genesis_hash: Hash,
 }
 
-impl fmt::Display for Chain {
+impl fmt::Display for ChainIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = types::text::shorten(&self.chain_id);
         write!(formatter, "{id}, genesis {}", self.genesis_hash)
@@ -27,9 +27,9 @@ impl fmt::Display for Chain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherChain {
     /// The chain that the key signs for.
-    pub expected: Chain,
+    pub expected: ChainIdentity,
     /// The chain that the node names.
-    pub got: Chain,
+    pub got: ChainIdentity,
 }
 
 impl fmt::Display for OtherChain {

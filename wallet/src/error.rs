@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::chain_identity::{Chain, OtherChain};
+use crate::chain_identity::{ChainIdentity, OtherChain};
 
 /// A fault of keys, words or wallet files. No message ever holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ pub enum WalletError {
         /// The chain that the user gave.
         named: String,
         /// The chain that the node names.
-        got: Box<Chain>,
+        got: Box<ChainIdentity>,
     },
     /// The node names a chain id that no genesis file can have.
     #[error(

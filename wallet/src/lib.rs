@@ -32,7 +32,7 @@ mod owner;
 pub mod sign;
 mod store;
 
-pub use chain::{Bond, Chain, ChainMemory, OtherChain};
+pub use chain::{Bond, ChainIdentity, ChainMemory, OtherChain};
 pub use client::{Answer, Client, ClientError, Events, Kind, Page};
 pub use error::{WalletError, WalletFileFault};
 pub use file::write_new_file;

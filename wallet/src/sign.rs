@@ -7,7 +7,7 @@ use types::{Amount, Body, ForkVote, Hash, Keypair, ids};
 
 pub use types::build::Envelope;
 
-use crate::{Chain, Client, ClientError, OtherChain};
+use crate::{ChainIdentity, Client, ClientError, OtherChain};
 
 /// A signed transaction: the text to send, byte for byte as it was built, and its hash.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ impl Client {
     pub async fn envelope(
         &self,
         keypair: &Keypair,
-        chain: &Chain,
+        chain: &ChainIdentity,
         timestamp_ms: u64,
     ) -> Result<Envelope, ClientError> {
         let account = self.account(&keypair.address()).await?;

@@ -47,7 +47,7 @@ pub use model::{MethodTool, ModelAgents, values};
 pub use reading::{Chosen, Reading};
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Nested, Scope};
-pub use selftest::{Fault, Tested, faults_of, selftest};
+pub use selftest::{SelftestFault, Tested, faults_of, selftest};
 pub use trace::Work;
 pub use verdict::Verdict;
 pub use wasm::{Refused as ProgramRefused, Wasm, check as check_program};

@@ -32,12 +32,12 @@ pub struct Tested {
     /// How many questions it was asked.
     pub questions: usize,
     /// What is wrong; nothing if every receipt is the one that it should be.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SelftestFault>,
 }
 
 /// What is wrong with an executor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SelftestFault {
     /// A sentence.
     pub why: String,
     /// Whether it gave no answer at all, as where memory is short: that says nothing about its answers.
@@ -66,7 +66,7 @@ pub fn selftest(executors: &Executors) -> Vec<Tested> {
 /// What is wrong with an executor; nothing where no answers are known. Programs that ask a model are
 /// tested as programs and as that model.
 #[must_use]
-pub fn faults_of(executors: &Executors, executor: &ExecutorId) -> Vec<Fault> {
+pub fn faults_of(executors: &Executors, executor: &ExecutorId) -> Vec<SelftestFault> {
     let parts = match *executor {
         ExecutorId::WasmWithModel { manifest } => {
             vec![ExecutorId::Wasm, ExecutorId::Model { manifest }]
@@ -113,7 +113,7 @@ fn fault(
     executors: &Executors,
     (agent, library): (&Agent, &Library),
     case: &Case,
-) -> Option<Fault> {
+) -> Option<SelftestFault> {
     let payload = const_hex::decode(&case.payload).unwrap_or_default();
     let executed = executors.run(&Task {
         context: Context { call_id: Hash::ZERO, requester: Address::new([0; 20]) },
@@ -135,7 +135,7 @@ fn fault(
     } else {
         format!("{outcome}{reason} with the receipt {receipt}, expected {expected}")
     };
-    Some(Fault { why, is_unable })
+    Some(SelftestFault { why, is_unable })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use types::{Address, Keypair};
-use wallet::{Bond, Chain, ChainMemory, Client, Envelope, WalletError, chain};
+use wallet::{Bond, ChainIdentity, ChainMemory, Client, Envelope, WalletError, chain};
 
 use super::CliError;
 use super::output::printable;
@@ -43,7 +43,7 @@ impl Signer {
     ///
     /// # Errors
     /// When it does not: both chains, and what can be done.
-    fn bind(&self, got: &Chain) -> Result<(), CliError> {
+    fn bind(&self, got: &ChainIdentity) -> Result<(), CliError> {
         let Some(memory) = &self.memory else {
             chain::check_id(got)?;
             return Ok(self
@@ -87,7 +87,7 @@ pub(crate) struct Sender {
     pub(crate) client: Client,
     signer: Signer,
     /// The chain, once the key is known to sign for it.
-    chain: tokio::sync::OnceCell<Chain>,
+    chain: tokio::sync::OnceCell<ChainIdentity>,
 }
 
 impl Sender {
@@ -110,7 +110,7 @@ impl Sender {
     ///
     /// # Errors
     /// When the node is away, or of another chain.
-    pub(crate) async fn chain(&self) -> Result<&Chain, CliError> {
+    pub(crate) async fn chain(&self) -> Result<&ChainIdentity, CliError> {
         let bind = || async {
             let got = self.client.chain_info().await?.chain();
             self.signer.bind(&got)?;

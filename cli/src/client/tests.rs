@@ -220,7 +220,7 @@ async fn without_a_node_a_transaction_is_for_the_named_chain_or_the_remembered_o
         assert_eq!((2, true), (refused.exit_code(), refused.to_string().contains("--chain-id")));
     }
     let stored = fs::read_dir(&store).unwrap().next().unwrap().unwrap().path();
-    let here = wallet::Chain { chain_id: "here".into(), genesis_hash: types::Hash::ZERO };
+    let here = wallet::ChainIdentity { chain_id: "here".into(), genesis_hash: types::Hash::ZERO };
     wallet::ChainMemory::beside(&stored).bind(&here, None).unwrap();
     assert_eq!(Some("here".to_owned()), print(&alice).await.unwrap());
     let exactly = format!("there@{}", types::Hash::ZERO);

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use gateway::keys::check_name;
-use gateway::money::{Limits, Standing};
+use gateway::money::{KeyUsage, Limits};
 use gateway::store::{KeyFault, KeyStanding};
 use node::clock::now_ms;
 use serde_json::json;
@@ -115,7 +115,7 @@ fn described(standing: &KeyStanding) -> serde_json::Value {
         "createdMs": key.created_ms,
         "revokedMs": key.revoked_ms,
         "limits": key.limits,
-        "leftMicro": key.limits.left_micro(Standing { tally, day: today }),
+        "leftMicro": key.limits.left_micro(KeyUsage { tally, day: today }),
         "open": tally.open,
         "reservedMicro": tally.reserved_micro,
         "spentMicro": tally.spent_micro,
@@ -132,7 +132,7 @@ fn print(standing: &KeyStanding, out: Out<'_>) -> Outcome {
         (None, Some(end)) => format!("until {}", time(end)),
         (None, None) => "in force".to_owned(),
     };
-    let left = key.limits.left_micro(Standing { tally, day: today });
+    let left = key.limits.left_micro(KeyUsage { tally, day: today });
     let left = left.map_or_else(|| "no budget".to_owned(), |it| format!("{} left", micro(it)));
     writeln!(out, "{}  {}…  {state}", key.name, key.shown)?;
     writeln!(

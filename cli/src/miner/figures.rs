@@ -6,7 +6,7 @@ use std::fmt::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use miner::journal::call::{Served, Standing};
+use miner::journal::call::{CallStanding, Served};
 use miner::operate::{
     Alarm, BackendFact, MarketFact, NodeState, Process, StakeFact, Status, StatusService,
 };
@@ -312,12 +312,12 @@ fn encode_market(encoder: &mut DescriptorEncoder<'_>, market: &MarketFact) -> Re
     let help = "Ended calls, by the miner's standing";
     let mut calls = encoder.encode_descriptor("calls", help, None, MetricType::Counter)?;
     let counts = [
-        (Standing::Agreed, agreed),
-        (Standing::Dissented, dissented),
-        (Standing::Undecided, undecided),
-        (Standing::Unable, unable),
-        (Standing::Withheld, withheld),
-        (Standing::Absent, absent),
+        (CallStanding::Agreed, agreed),
+        (CallStanding::Dissented, dissented),
+        (CallStanding::Undecided, undecided),
+        (CallStanding::Unable, unable),
+        (CallStanding::Withheld, withheld),
+        (CallStanding::Absent, absent),
     ];
     for (standing, count) in counts {
         let labels = [("standing", standing.word())];

@@ -179,7 +179,7 @@ mod tests {
     use miner::journal::Journal;
     use miner::program::JOURNAL;
     use types::Hash;
-    use wallet::Chain;
+    use wallet::ChainIdentity;
 
     use super::{Control, PlaceArgs};
 
@@ -197,7 +197,7 @@ mod tests {
         let miner = place.miner().unwrap();
         let folder = place.folder(miner).unwrap();
         std::fs::create_dir(&folder).unwrap();
-        let chain = Chain { chain_id: "here".into(), genesis_hash: Hash::ZERO };
+        let chain = ChainIdentity { chain_id: "here".into(), genesis_hash: Hash::ZERO };
         drop(Journal::open(&folder.join(JOURNAL), miner, &chain).unwrap());
         let listening = tokio::net::UnixListener::bind(folder.join("control.sock")).unwrap();
         // Takes a question and is gone.

@@ -15,7 +15,7 @@ const GOSSIP_PORT: u16 = 30_778;
 
 /// A node's name and addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct NodeAddresses {
     pub(super) name: String,
     /// Where clients of this machine reach its JSON-RPC.
     pub(super) rpc: SocketAddr,
@@ -61,19 +61,19 @@ impl Layout {
     }
 
     /// Where the node with this number is, of those that there are.
-    pub(super) fn place(&self, number: u16, name: String) -> Place {
+    pub(super) fn place(&self, number: u16, name: String) -> NodeAddresses {
         match self.kind {
             Kind::Processes => self.process(number, name),
             Kind::Containers => self.container(number, name),
         }
     }
 
-    fn process(&self, number: u16, name: String) -> Place {
+    fn process(&self, number: u16, name: String) -> NodeAddresses {
         let first = number.saturating_mul(PORTS).saturating_add(self.base_port);
         let [rpc, metrics, consensus, gossip] =
             [0, 1, 2, 3].map(|offset| first.saturating_add(offset));
         let multiaddr = |port: u16| format!("/ip4/127.0.0.1/tcp/{port}");
-        Place {
+        NodeAddresses {
             name,
             rpc: loopback(rpc),
             rpc_listen: loopback(rpc),
@@ -86,11 +86,11 @@ impl Layout {
         }
     }
 
-    fn container(&self, number: u16, name: String) -> Place {
+    fn container(&self, number: u16, name: String) -> NodeAddresses {
         let anywhere = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
         let listen = |port: u16| format!("/ip4/0.0.0.0/tcp/{port}");
         let address = |port: u16| format!("/dns4/{name}/tcp/{port}");
-        Place {
+        NodeAddresses {
             rpc: loopback(self.base_port.saturating_add(number)),
             rpc_listen: anywhere(RPC_PORT),
             metrics_listen: anywhere(METRICS_PORT),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::Address;
 
-use crate::{Archive, Certificate, Fault, Ledger, LedgerFault, Tip};
+use crate::{Archive, Certificate, ConsensusFault, Ledger, LedgerFault, Tip};
 
 /// The ledger said that it committed, and its tip says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ struct TipError {
 }
 
 /// The chain, and who this node is on it.
-pub(super) struct Chain {
+pub(super) struct AppChain {
     ledger: Arc<dyn Ledger>,
     archive: Arc<dyn Archive>,
     /// Whose key signs here; none if none does.
@@ -25,7 +25,7 @@ pub(super) struct Chain {
     tip: Tip,
 }
 
-impl Chain {
+impl AppChain {
     pub(super) fn new(
         ledger: Arc<dyn Ledger>,
         archive: Arc<dyn Archive>,
@@ -55,7 +55,7 @@ impl Chain {
     pub(super) async fn ledger<T: Send + 'static>(
         &self,
         call: impl FnOnce(&dyn Ledger) -> Result<T, LedgerFault> + Send + 'static,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, ConsensusFault> {
         let ledger = Arc::clone(&self.ledger);
         self.blocking(move || call(&*ledger)).await
     }
@@ -64,7 +64,7 @@ impl Chain {
     pub(super) async fn archive<T: Send + 'static>(
         &self,
         call: impl FnOnce(&dyn Archive) -> Result<T, LedgerFault> + Send + 'static,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, ConsensusFault> {
         let archive = Arc::clone(&self.archive);
         self.blocking(move || call(&*archive)).await
     }
@@ -73,16 +73,16 @@ impl Chain {
     async fn blocking<T: Send + 'static>(
         &self,
         call: impl FnOnce() -> Result<T, LedgerFault> + Send + 'static,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, ConsensusFault> {
         match tokio::task::spawn_blocking(call).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(source)) => Err(Fault::Ledger { height: self.open_height(), source }),
-            Err(panic) => Err(Fault::Panic(panic.to_string())),
+            Ok(Err(source)) => Err(ConsensusFault::Ledger { height: self.open_height(), source }),
+            Err(panic) => Err(ConsensusFault::Panic(panic.to_string())),
         }
     }
 
     /// Makes a decided block final.
-    pub(super) async fn commit(&mut self, certificate: Certificate) -> Result<(), Fault> {
+    pub(super) async fn commit(&mut self, certificate: Certificate) -> Result<(), ConsensusFault> {
         let height = certificate.height;
         let tip = self.ledger(move |ledger| {
             let bytes = certificate.encode().into();

@@ -3,19 +3,19 @@
 use malachitebft_app::types::MisbehaviorEvidence;
 use malachitebft_core_types::{SignedProposal, SignedVote};
 
-use super::chain::Chain;
+use super::chain::AppChain;
 use crate::engine::context::Ctx;
 use crate::ports::{Equivocation, SignedChoice, SignedKind};
-use crate::{Counters, Fault};
+use crate::{ConsensusFault, Counters};
 use types::sign_bytes::VoteKind;
 
 /// Logs, counts and keeps the contradicting messages of a height. Which of them are seen
 /// depends on timing, so nothing is decided from it.
 pub(super) async fn report(
     evidence: &MisbehaviorEvidence<Ctx>,
-    chain: &Chain,
+    chain: &AppChain,
     counters: &Counters,
-) -> Result<(), Fault> {
+) -> Result<(), ConsensusFault> {
     let pairs = pairs(evidence);
     if pairs.is_empty() {
         return Ok(());

@@ -14,12 +14,12 @@ use malachitebft_core_types::Round;
 use tokio::sync::{mpsc, oneshot};
 use types::{Hash, Signature};
 
-use super::chain::Chain;
+use super::chain::AppChain;
 use super::messages::{number, send};
 use crate::engine::context::{Ctx, Height, Value};
 use crate::engine::signing::Signer;
 use crate::parts::{self, Form, Head, Part};
-use crate::{Counters, Fault, Proposed, Undecided};
+use crate::{ConsensusFault, Counters, Proposed, Undecided};
 use types::sign_bytes::BodyFields;
 
 /// Bodies that are kept because their compact blocks were sent: that of the open height, and that of the
@@ -63,8 +63,8 @@ impl Proposer {
         height: Height,
         round: Round,
         reply: oneshot::Sender<LocallyProposedValue<Ctx>>,
-        chain: &Chain,
-    ) -> Result<(), Fault> {
+        chain: &AppChain,
+    ) -> Result<(), ConsensusFault> {
         if height.0 != chain.open_height() {
             tracing::error!(%height, open = chain.open_height(), "asked for another height's block");
             return Ok(());
@@ -90,8 +90,8 @@ impl Proposer {
         &self,
         turn: u32,
         block: &Proposed,
-        chain: &Chain,
-    ) -> Result<Option<Bytes>, Fault> {
+        chain: &AppChain,
+    ) -> Result<Option<Bytes>, ConsensusFault> {
         if turn > 0 || !self.publishes {
             return Ok(None);
         }
@@ -105,8 +105,8 @@ impl Proposer {
         &self,
         height: Height,
         value: Value,
-        chain: &Chain,
-    ) -> Result<(), Fault> {
+        chain: &AppChain,
+    ) -> Result<(), ConsensusFault> {
         let (at, hash) = (height.0, value.hash());
         let kept = chain.archive(move |archive| archive.undecided(at)).await?;
         let Some(kept) = kept.into_iter().find(|block| block.hash == hash) else {

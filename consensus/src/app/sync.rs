@@ -10,12 +10,12 @@ use malachitebft_app::types::sync::RawDecidedValue;
 use malachitebft_core_types::{Round, Validity};
 
 use super::certificates::to_engine;
-use super::chain::Chain;
+use super::chain::AppChain;
 use super::messages::number;
 use crate::engine::codec::extended;
 use crate::engine::context::{Address, Ctx, Height, Value};
 use crate::engine::settings;
-use crate::{Candidate, Certificate, Encoded, Fault, LedgerFault, Origin, Verdict};
+use crate::{Candidate, Certificate, ConsensusFault, Encoded, LedgerFault, Origin, Verdict};
 
 /// Blocks that nodes give each other when one is behind.
 pub(super) struct BlockSync {
@@ -27,8 +27,8 @@ impl BlockSync {
     pub(super) async fn on_get_decided(
         &self,
         range: RangeInclusive<Height>,
-        chain: &Chain,
-    ) -> Result<Vec<RawDecidedValue<Ctx>>, Fault> {
+        chain: &AppChain,
+    ) -> Result<Vec<RawDecidedValue<Ctx>>, ConsensusFault> {
         let bytes_max = settings::response_bytes_max(self.block_bytes_max);
         let (first, last) = (range.start().0, range.end().0.min(chain.tip().height));
         let read = chain.ledger(move |ledger| {
@@ -56,8 +56,8 @@ impl BlockSync {
         height: Height,
         round: Round,
         (proposer, bytes): (Address, Bytes),
-        chain: &Chain,
-    ) -> Result<SyncedValueOutcome<Ctx>, Fault> {
+        chain: &AppChain,
+    ) -> Result<SyncedValueOutcome<Ctx>, ConsensusFault> {
         if height.0 != chain.open_height() {
             tracing::debug!(%height, open = chain.open_height(), "a synced block is not the next");
             return Ok(SyncedValueOutcome::LocalTransientError);

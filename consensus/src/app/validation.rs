@@ -7,7 +7,7 @@ use malachitebft_app::types::{PeerId, ProposedValue};
 use malachitebft_core_types::{Round, Validity};
 
 use super::bodies::{Bodies, is_wanted};
-use super::chain::Chain;
+use super::chain::AppChain;
 use super::messages::number;
 use super::propose::Proposer;
 use super::timing::Moment;
@@ -17,8 +17,8 @@ use crate::parts::assembler::Body;
 use crate::parts::{Form, Head, Part};
 use crate::quorums::Quorums;
 use crate::{
-    Candidate, Clock, Counters, Direction, Encoded, Fault, Missed, Origin, Seen, ValidatorSet,
-    Verdict,
+    Candidate, Clock, ConsensusFault, Counters, Direction, Encoded, Missed, Origin, Seen,
+    ValidatorSet, Verdict,
 };
 use types::sign_bytes::BodyFields;
 
@@ -75,9 +75,9 @@ impl Validation {
         &mut self,
         height: Height,
         round: Round,
-        chain: &Chain,
+        chain: &AppChain,
         proposer: &Proposer,
-    ) -> Result<Vec<ProposedValue<Ctx>>, Fault> {
+    ) -> Result<Vec<ProposedValue<Ctx>>, ConsensusFault> {
         self.counters.height.set(i64::try_from(height.0).unwrap_or(i64::MAX));
         self.counters.round.set(round.as_i64());
         self.round = number(round);
@@ -114,7 +114,7 @@ impl Validation {
         &mut self,
         publisher: PeerId,
         part: StreamMessage<Part>,
-        chain: &Chain,
+        chain: &AppChain,
     ) -> (bool, Option<Body>) {
         let Self { bodies, verifier, clock, round, .. } = self;
         let is_wanted = |head: &Head| is_wanted(chain.tip(), *round, verifier, head);
@@ -127,9 +127,9 @@ impl Validation {
         &mut self,
         publisher: PeerId,
         body: Body,
-        chain: &Chain,
+        chain: &AppChain,
         proposer: &Proposer,
-    ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+    ) -> Result<Option<ProposedValue<Ctx>>, ConsensusFault> {
         self.counters.bodies.inc();
         let fields = body.head.fields();
         if fields.height != chain.open_height() {
@@ -152,9 +152,9 @@ impl Validation {
     /// asks for those only when a round starts, and hears of them whenever it hands in a part.
     pub(super) async fn judge_agreed(
         &mut self,
-        chain: &Chain,
+        chain: &AppChain,
         proposer: &Proposer,
-    ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+    ) -> Result<Option<ProposedValue<Ctx>>, ConsensusFault> {
         match self.take_agreed() {
             Some(body) => self.judge(body, chain, proposer).await,
             None => Ok(None),
@@ -171,7 +171,7 @@ impl Validation {
     ///
     /// A node that does not vote asks no clock: it only has to have the block when others decide it. One
     /// that follows until it may vote does, since it keeps what it finds.
-    fn moment(&self, head: &BodyFields, chain: &Chain) -> Moment {
+    fn moment(&self, head: &BodyFields, chain: &AppChain) -> Moment {
         if !self.verifier.is_v7(head.height) {
             let now_ms = self.clock.now_ms();
             return Moment::Now(Origin::Live(Seen { came_ms: now_ms, open_ms: now_ms }));
@@ -189,9 +189,9 @@ impl Validation {
     async fn judge(
         &mut self,
         body: Body,
-        chain: &Chain,
+        chain: &AppChain,
         proposer: &Proposer,
-    ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+    ) -> Result<Option<ProposedValue<Ctx>>, ConsensusFault> {
         let fields = body.head.fields();
         let finding = if self.bodies.is_known(fields.round, fields.value) {
             Finding::Judged(Validity::Valid)
@@ -252,7 +252,12 @@ impl Validation {
         self.counters.punctuality.note(fields.proposer, fields.height, missed);
     }
 
-    async fn execute(&self, body: Body, origin: Origin, chain: &Chain) -> Result<Finding, Fault> {
+    async fn execute(
+        &self,
+        body: Body,
+        origin: Origin,
+        chain: &AppChain,
+    ) -> Result<Finding, ConsensusFault> {
         let (fields, form) = (body.head.fields(), body.head.form());
         let content = match form {
             Form::Whole => Encoded::Whole(body.bytes),

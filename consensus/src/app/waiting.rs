@@ -28,14 +28,14 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::chain::Chain;
+use super::chain::AppChain;
 use super::meeting::{START_WAIT_MAX, meet};
 use super::messages::send;
 use crate::engine::context::{Ctx, Height, Validators};
 use crate::engine::signing::{Signer, Verifier};
 use crate::engine::timeouts::HeightTimeouts;
 use crate::presence::Presence;
-use crate::{Fault, Pace, ValidatorSet};
+use crate::{ConsensusFault, Pace, ValidatorSet};
 
 /// How many heights late a vote may be that shows that its validator is there.
 const LATE_MAX: u64 = 8;
@@ -93,10 +93,10 @@ impl HeightStarts {
     }
 
     /// Resolves when the wait is over; never without one.
-    pub(super) async fn due(&mut self) -> Result<(), Fault> {
+    pub(super) async fn due(&mut self) -> Result<(), ConsensusFault> {
         match &mut self.waiting {
             Some(waiting) => {
-                (&mut waiting.due).await.map_err(|panic| Fault::Panic(panic.to_string()))
+                (&mut waiting.due).await.map_err(|panic| ConsensusFault::Panic(panic.to_string()))
             }
             None => pending().await,
         }
@@ -108,7 +108,7 @@ impl HeightStarts {
     }
 
     /// Keeps the answer until the open height is due; `at_once` if it is already.
-    pub(super) fn wait(&mut self, reply: Reply, at_once: bool, chain: &Chain) {
+    pub(super) fn wait(&mut self, reply: Reply, at_once: bool, chain: &AppChain) {
         let height = chain.open_height();
         let votes = chain.own_turn_address();
         let pace = Arc::clone(&self.pace);
@@ -140,7 +140,7 @@ impl HeightStarts {
     }
 
     /// Starts the open height as soon as it may be: another validator finds a block due.
-    pub(super) fn wake(&mut self, chain: &Chain) {
+    pub(super) fn wake(&mut self, chain: &AppChain) {
         let height = chain.open_height();
         let is_follower = chain.own_turn_address().is_none();
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| !waiting.is_woken) else {
@@ -162,7 +162,7 @@ impl HeightStarts {
     }
 
     /// Has the engine start the open height.
-    pub(super) fn start(&self, reply: Reply, chain: &Chain) {
+    pub(super) fn start(&self, reply: Reply, chain: &AppChain) {
         let set = &chain.tip().validators;
         let timeouts = self.timeouts.without(self.presence.lost_rounds(set, chain.open_height()));
         let params = HeightParams::new(Validators::from(set), timeouts, None);
@@ -178,7 +178,7 @@ impl HeightStarts {
 
     /// Wakes this validator if the event is another's vote for the open height. A vote of one that
     /// missed its turn shows that it is there, also if it comes too late for the engine.
-    pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>, chain: &Chain) {
+    pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>, chain: &AppChain) {
         let Ok(Event::Received(SignedConsensusMsg::Vote(vote))) = event else { return };
         let (fields, open) = (vote.message.fields(), chain.open_height());
         let Some(voter) = chain.tip().validators.by_address(&fields.validator) else { return };

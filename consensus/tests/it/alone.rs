@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use consensus::{Fault, Network, StartError, verify_certificate};
+use consensus::{ConsensusFault, Network, StartError, verify_certificate};
 use tempfile::TempDir;
 use types::Hash;
 
@@ -95,7 +95,7 @@ async fn a_proposal_from_before_a_crash_is_finished_without_being_asked() {
     home.plan.disk.break_from(3);
     let node = home.start().await;
     home.plan.goal.set(3);
-    assert!(matches!(node.fault().await, Fault::Ledger { height: 3, .. }));
+    assert!(matches!(node.fault().await, ConsensusFault::Ledger { height: 3, .. }));
     assert_eq!(home.plan.disk.height(), 2);
 
     home.plan.disk.break_from(u64::MAX);

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Certificate, Clock, Config, Counters, Decided, Direction, Encoded,
-    Equivocation, Fault, Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports,
+    Archive, Candidate, Certificate, Clock, Config, ConsensusFault, Counters, Decided, Direction,
+    Encoded, Equivocation, Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports,
     Proposed, Seen, StartError, Timeouts, Tip, Undecided, ValidatorSet, Verdict,
 };
 use state::timely::{self, Untimely, check_timely};
@@ -440,7 +440,7 @@ impl Node {
     }
 
     /// Waits for its fault.
-    pub(crate) async fn fault(mut self) -> Fault {
+    pub(crate) async fn fault(mut self) -> ConsensusFault {
         let finished = tokio::time::timeout(DEADLINE, self.handle.finished()).await;
         finished.expect("it ends in time").expect_err("it ends with a fault")
     }

@@ -19,8 +19,8 @@ use super::connection::Connection;
 use super::{authentication, body};
 use crate::arguments::Arguments;
 use crate::keys::hash_of;
-use crate::market::{Asked, COMMITTEE_DEFAULT, TIMEOUT_MS_DEFAULT};
-use crate::openai::{Fault, short};
+use crate::market::{AskedCall, COMMITTEE_DEFAULT, TIMEOUT_MS_DEFAULT};
+use crate::openai::{ApiFault, short};
 use crate::operate::{Asking, Interface};
 use crate::request_service::{CallSubmission, RequestService};
 
@@ -81,7 +81,7 @@ async fn answer(
     path: Result<Path<MethodPath>, PathRejection>,
     (headers, body): (&HeaderMap, Body),
     asking: &Asking,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiFault> {
     let began = Instant::now();
     let key = authentication::key(service, headers)?;
     let Path(path) = path.map_err(|error| not_a_path(&error))?;
@@ -107,14 +107,14 @@ async fn answer(
     Ok(with_headers(response, &progress, id, &[]))
 }
 
-fn not_a_path(error: &PathRejection) -> Fault {
-    Fault::parameter("path", format!("path: expected UTF-8: {error}"))
+fn not_a_path(error: &PathRejection) -> ApiFault {
+    ApiFault::parameter("path", format!("path: expected UTF-8: {error}"))
 }
 
-fn agent_id(text: &str) -> Result<Hash, Fault> {
+fn agent_id(text: &str) -> Result<Hash, ApiFault> {
     Hash::parse(text).map_err(|_text| {
         let message = format!("agent: expected 64 hexadecimal digits, got {:?}", short(text));
-        Fault::parameter("agent", message)
+        ApiFault::parameter("agent", message)
     })
 }
 
@@ -125,13 +125,13 @@ struct Written<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-fn asked(path: MethodPath, body: &[u8]) -> Result<Asked, Fault> {
+fn asked(path: MethodPath, body: &[u8]) -> Result<AskedCall, ApiFault> {
     let MethodPath { id, version, method } = path;
-    let malformed = |error: serde_json::Error| Fault::malformed(format!("the body: {error}"));
+    let malformed = |error: serde_json::Error| ApiFault::malformed(format!("the body: {error}"));
     let members: Map<String, Value> = serde_json::from_slice(body).map_err(malformed)?;
     let members = Arguments::of(Some(members), MEMBERS)?;
     let Written { arguments } = serde_json::from_slice(body).map_err(malformed)?;
-    Ok(Asked {
+    Ok(AskedCall {
         agent: agent_id(&id)?,
         version,
         method,
@@ -150,10 +150,10 @@ mod tests {
 
     use types::Hash;
 
-    use super::{Asked, MethodPath, asked};
-    use crate::openai::Fault;
+    use super::{AskedCall, MethodPath, asked};
+    use crate::openai::ApiFault;
 
-    fn read(body: &str) -> Result<Asked, Fault> {
+    fn read(body: &str) -> Result<AskedCall, ApiFault> {
         let (id, version) = (Hash::ZERO.to_string(), "1.0.0".to_owned());
         asked(MethodPath { id, version, method: "judge".to_owned() }, body.as_bytes())
     }

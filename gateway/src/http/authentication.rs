@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::body;
 use crate::keys::{Key, hash_of};
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::request_service::RequestService;
 
 /// The names of this machine for itself.
@@ -29,12 +29,12 @@ pub(super) async fn guard(
     }
 }
 
-fn check(headers: &HeaderMap, hosts: &[String], origins: &[String]) -> Result<(), Fault> {
+fn check(headers: &HeaderMap, hosts: &[String], origins: &[String]) -> Result<(), ApiFault> {
     let host = text(headers, &HOST).unwrap_or_default();
     let name = host_name(host);
     let is_known = |known: &str| known.eq_ignore_ascii_case(name);
     if !LOOPBACK.into_iter().any(is_known) && !hosts.iter().any(|it| is_known(it)) {
-        return Err(Fault::forbidden(format!(
+        return Err(ApiFault::forbidden(format!(
             "Host: {host:?} is not a name of this gateway; to allow it, add it to hosts in the \
              settings"
         )));
@@ -44,7 +44,7 @@ fn check(headers: &HeaderMap, hosts: &[String], origins: &[String]) -> Result<()
     if origins.iter().any(|it| it == origin) {
         return Ok(());
     }
-    Err(Fault::forbidden(format!(
+    Err(ApiFault::forbidden(format!(
         "Origin: pages from {origin:?} are not allowed; to allow them, add it to origins in the \
          settings"
     )))
@@ -64,19 +64,19 @@ fn host_name(host: &str) -> &str {
 ///
 /// # Errors
 /// When it has none that is in force.
-pub(crate) fn key(service: &RequestService, headers: &HeaderMap) -> Result<Key, Fault> {
+pub(crate) fn key(service: &RequestService, headers: &HeaderMap) -> Result<Key, ApiFault> {
     let Some(given) = text(headers, &AUTHORIZATION) else {
-        return Err(Fault::key("no key: expected the header Authorization: Bearer KEY"));
+        return Err(ApiFault::key("no key: expected the header Authorization: Bearer KEY"));
     };
     let secret = given.split_once(' ').filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
     let Some((_, secret)) = secret else {
-        return Err(Fault::key("Authorization: expected Bearer KEY"));
+        return Err(ApiFault::key("Authorization: expected Bearer KEY"));
     };
     let found = service.store.key_of(&hash_of(secret.trim())).map_err(|error| {
         tracing::error!(%error, "cannot read the keys");
-        Fault::internal()
+        ApiFault::internal()
     })?;
-    found.ok_or_else(|| Fault::key("Incorrect API key provided: it is unknown, or was revoked"))
+    found.ok_or_else(|| ApiFault::key("Incorrect API key provided: it is unknown, or was revoked"))
 }
 
 /// A header as text.

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use serde_json::Value;
 
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 
 /// So many times the longest body is passed over of one that is longer.
 const PASSED_OVER_TIMES: usize = 8;
@@ -21,17 +21,17 @@ pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     bytes_max: usize,
-) -> Result<Bytes, Fault> {
+) -> Result<Bytes, ApiFault> {
     let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
-        return Err(Fault::not_json(kind));
+        return Err(ApiFault::not_json(kind));
     }
     let mut parts = body.into_data_stream();
     let (mut read, mut passed_over) = (BytesMut::new(), 0_usize);
     while let Some(part) = parts.next().await {
         let part =
-            part.map_err(|error| Fault::malformed(format!("the body was cut off: {error}")))?;
+            part.map_err(|error| ApiFault::malformed(format!("the body was cut off: {error}")))?;
         if passed_over == 0 && read.len().saturating_add(part.len()) <= bytes_max {
             read.extend_from_slice(&part);
             continue;
@@ -42,7 +42,7 @@ pub(super) async fn read(
             break;
         }
     }
-    if passed_over > 0 { Err(Fault::too_long(bytes_max)) } else { Ok(read.freeze()) }
+    if passed_over > 0 { Err(ApiFault::too_long(bytes_max)) } else { Ok(read.freeze()) }
 }
 
 /// JSON with a status.
@@ -51,7 +51,7 @@ pub(super) fn json(status: StatusCode, value: &Value) -> Response {
 }
 
 /// A fault.
-pub(crate) fn fault(fault: &Fault) -> Response {
+pub(crate) fn fault(fault: &ApiFault) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json(status, &fault.json());
     let headers = response.headers_mut();

@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::stream::{Opening, open};
 use super::{authentication, body};
 use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, hash_of};
-use crate::openai::{self, ChatRequest, Fault};
+use crate::openai::{self, ApiFault, ChatRequest};
 use crate::operate::{Asking, Interface};
 use crate::record::RequestId;
 use crate::request_service::{Progress, RequestService, Submission};
@@ -50,14 +50,14 @@ async fn answer(
     headers: &HeaderMap,
     body: Body,
     asking: &Asking,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiFault> {
     let began = Instant::now();
     let key = authentication::key(service, headers)?;
     let body = body::read(headers, body, service.settings.request_bytes_max).await?;
     let asked = openai::parse(&body)?;
     if let Some(name) = asked.ignored.first().filter(|_| key.limits.strict) {
         let message = format!("{name} has no effect here, and this key is strict");
-        return Err(Fault::unsupported(*name, message));
+        return Err(ApiFault::unsupported(*name, message));
     }
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (Hash::digest(&body), is_retry(headers));
@@ -95,26 +95,26 @@ enum Shape {
 
 impl Waiting {
     /// Waits until it is so, and at most until the deadline.
-    async fn until(&mut self, is_so: impl FnMut(&Progress) -> bool) -> Result<Progress, Fault> {
+    async fn until(&mut self, is_so: impl FnMut(&Progress) -> bool) -> Result<Progress, ApiFault> {
         match timeout_at(self.deadline, self.progress.wait_for(is_so)).await {
             Ok(Ok(progress)) => Ok(progress.clone()),
-            Ok(Err(_gone)) => Err(Fault::stopping()),
-            Err(_late) => Err(Fault::still_running()),
+            Ok(Err(_gone)) => Err(ApiFault::stopping()),
+            Err(_late) => Err(ApiFault::still_running()),
         }
     }
 
     /// A fault at the end is an answer, too, unless the run goes on.
-    fn failed(&mut self, fault: &Fault) -> Fault {
-        if *fault != Fault::stopping() {
+    fn failed(&mut self, fault: &ApiFault) -> ApiFault {
+        if *fault != ApiFault::stopping() {
             self.connection.done();
         }
         fault.clone()
     }
 }
 
-pub(super) async fn whole(waiting: &mut Waiting) -> Result<Bytes, Fault> {
+pub(super) async fn whole(waiting: &mut Waiting) -> Result<Bytes, ApiFault> {
     let progress = waiting.until(|it| it.ended.is_some()).await?;
-    let ended = progress.ended.ok_or_else(Fault::stopping)?;
+    let ended = progress.ended.ok_or_else(ApiFault::stopping)?;
     match &*ended {
         Ok(answered) => Ok(answered.json().to_string().into()),
         Err(fault) => Err(waiting.failed(fault)),
@@ -126,7 +126,7 @@ async fn streamed(
     waiting: &mut Waiting,
     asked: &ChatRequest,
     read_timeout: Option<Duration>,
-) -> Result<Shape, Fault> {
+) -> Result<Shape, ApiFault> {
     let progress = waiting.until(|it| it.is_claimed || it.ended.is_some()).await?;
     if let Some(Err(fault)) = progress.ended.as_deref() {
         return Err(waiting.failed(fault));
@@ -177,13 +177,13 @@ pub(super) fn with_headers(
     response
 }
 
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiFault> {
     let Some(given) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = given.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
         let message =
             format!("Idempotency-Key: expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} characters");
-        return Err(Fault::parameter("Idempotency-Key", message));
+        return Err(ApiFault::parameter("Idempotency-Key", message));
     }
     Ok(Some(text))
 }

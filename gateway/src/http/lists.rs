@@ -11,7 +11,7 @@ use super::{authentication, body};
 use crate::keys::Key;
 use crate::model::ANY;
 use crate::money::Day;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::question::{STEP_MICRO, TOKEN_MICRO};
 use crate::record::{Phase, Record};
 use crate::request_service::RequestService;
@@ -49,7 +49,7 @@ pub(super) async fn model(
 ) -> Response {
     let found = authentication::key(&service, &headers).and_then(|_key| {
         let known = service.settings.model(&name);
-        known.map_err(|why| Fault::no_such_model(&name, &why))
+        known.map_err(|why| ApiFault::no_such_model(&name, &why))
     });
     match found {
         Ok(_) => body::json(StatusCode::OK, &described(&service, &name)),
@@ -91,7 +91,7 @@ pub(super) async fn key(
 ) -> Response {
     let told = authentication::key(&service, &headers).and_then(|key| {
         let keys = service.store.keys().map_err(unreadable)?;
-        keys.into_iter().find(|it| it.key.id == key.id).ok_or_else(Fault::internal)
+        keys.into_iter().find(|it| it.key.id == key.id).ok_or_else(ApiFault::internal)
     });
     let told = told.and_then(|standing| {
         let days = service.store.days(standing.key.id, DAYS_MAX).map_err(unreadable)?;
@@ -148,9 +148,9 @@ fn request_of(service: &RequestService, record: &Record) -> Value {
     })
 }
 
-fn unreadable(error: miner::journal::JournalError) -> Fault {
+fn unreadable(error: miner::journal::JournalError) -> ApiFault {
     tracing::error!(%error, "cannot read the store");
-    Fault::internal()
+    ApiFault::internal()
 }
 
 fn standing_of(standing: &KeyStanding, days: &[(u64, Day)]) -> Value {
@@ -165,7 +165,7 @@ fn standing_of(standing: &KeyStanding, days: &[(u64, Day)]) -> Value {
         })
     };
     let days: Vec<Value> = days.iter().map(day).collect();
-    let counted = crate::money::Standing { tally, day: today };
+    let counted = crate::money::KeyUsage { tally, day: today };
     json!({
         "object": "key",
         "name": key.name,

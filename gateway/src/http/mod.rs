@@ -31,7 +31,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 
 use crate::mcp;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::request_service::RequestService;
 pub(crate) use lists::PUBLIC;
 pub use server::Server;
@@ -61,7 +61,7 @@ pub(crate) fn routes(service: Arc<RequestService>) -> Router {
 }
 
 async fn no_such_path(method: Method, uri: Uri) -> Response {
-    body::fault(&Fault::no_such_path(method.as_str(), uri.path()))
+    body::fault(&ApiFault::no_such_path(method.as_str(), uri.path()))
 }
 
 async fn health(State(service): State<Arc<RequestService>>) -> Response {

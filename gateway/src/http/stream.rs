@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::connection::Connection;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::openai::chunks::Head;
 use crate::operate::One;
 use crate::request_service::{Answered, Ended, Progress};
@@ -120,7 +120,7 @@ impl State {
         match timeout(self.silence, self.progress.changed()).await {
             Err(_silence) => Some(Bytes::from_static(b": a miner works on it\n\n")),
             Ok(Err(_gone)) => {
-                self.end(&Err(Fault::stopping()));
+                self.end(&Err(ApiFault::stopping()));
                 None
             }
             Ok(Ok(())) => {
@@ -144,7 +144,7 @@ impl State {
             // Calls have no streams.
             (Ok(_), _) => (),
             (Err(fault), _) => {
-                self.is_final = *fault != Fault::stopping();
+                self.is_final = *fault != ApiFault::stopping();
                 self.connection.asking.failed(fault);
                 rest.push_back(data(&fault.json()));
             }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use types::abi::Method;
 use types::{Address, Amount, Hash};
 
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::record::{Bill, Called, Record};
 
 /// What `ombra_getCall` tells, as far as it matters here.
@@ -150,9 +150,9 @@ impl CallAnswer {
         called: &Called,
         method: &Method,
         state: &CallState,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiFault> {
         if state.status != "success" {
-            return Err(Fault::call_failed_paid(&state.why()));
+            return Err(ApiFault::call_failed_paid(&state.why()));
         }
         let Called { agent, version, .. } = called;
         let mut told = json!({
@@ -164,7 +164,7 @@ impl CallAnswer {
         });
         if let Some(answer) = &state.answer {
             told["answer"] =
-                decoded(method, answer).map_err(|why| Fault::call_failed_paid(&why))?;
+                decoded(method, answer).map_err(|why| ApiFault::call_failed_paid(&why))?;
         }
         if !state.answers.is_empty() {
             let one = |it: &MemberAnswer| match decoded(method, &it.answer) {
@@ -239,7 +239,7 @@ mod tests {
 
     use super::super::agent::tests::published;
     use super::{CallAnswer, CallState, Closed};
-    use crate::openai::Fault;
+    use crate::openai::ApiFault;
     use crate::record::{Bill, Called, Delivery, Phase, Record, RequestId, Work};
 
     fn settled(status: &str) -> Value {
@@ -262,9 +262,9 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn answered(state: &CallState) -> Result<Value, Fault> {
+    fn answered(state: &CallState) -> Result<Value, ApiFault> {
         let published = published(true);
-        let method = published.method("judge").map_err(|it| Fault::no_such_method(&it))?;
+        let method = published.method("judge").map_err(|it| ApiFault::no_such_method(&it))?;
         let called = Called {
             agent: Hash::digest(b"agent"),
             version: "1.0.0".to_owned(),

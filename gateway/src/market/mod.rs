@@ -19,4 +19,4 @@ pub use answer::CallAnswer;
 pub(crate) use answer::{CallState, Closed};
 pub use pinned::Pinned;
 pub use question::CallQuestion;
-pub(crate) use question::{Asked, COMMITTEE_DEFAULT, TIMEOUT_MS_DEFAULT};
+pub(crate) use question::{AskedCall, COMMITTEE_DEFAULT, TIMEOUT_MS_DEFAULT};

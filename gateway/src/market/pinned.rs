@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Published, TIMEOUT_MS_DEFAULT};
+use super::{AskedCall, Published, TIMEOUT_MS_DEFAULT};
 use crate::settings::PinnedTool;
 use types::abi::Method;
 
@@ -43,8 +43,8 @@ impl Pinned {
     }
 
     /// What a client asks by it.
-    pub(crate) fn asked(&self, arguments: String) -> Asked {
-        Asked {
+    pub(crate) fn asked(&self, arguments: String) -> AskedCall {
+        AskedCall {
             agent: self.published.agent.id,
             version: self.published.version.clone(),
             method: self.method.signature(),

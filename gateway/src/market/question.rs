@@ -10,7 +10,7 @@ use types::{Amount, Hash};
 use wallet::calls::{Terms, amount_of, usual_consensus};
 
 use super::Published;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::question::{FEE_MARGIN, Prices};
 use crate::record::Called;
 
@@ -25,7 +25,7 @@ const TX_BYTES: u64 = 2_048;
 
 /// What a client asks of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct AskedCall {
     /// The agent.
     pub(crate) agent: Hash,
     /// The version of it.
@@ -63,7 +63,7 @@ pub struct CallQuestion {
     pub max_fee_micro: u64,
 }
 
-impl Asked {
+impl AskedCall {
     /// SHA-256 of all of it, by which a repetition is known; no body of another request has it.
     pub(crate) fn digest(&self) -> Hash {
         let Self { agent, version, method, arguments, committee, timeout_ms, cost_micro_max } =
@@ -86,13 +86,13 @@ impl Asked {
     ///
     /// # Errors
     /// What was expected.
-    pub(crate) fn draft(&self, published: Arc<Published>) -> Result<Draft, Fault> {
+    pub(crate) fn draft(&self, published: Arc<Published>) -> Result<Draft, ApiFault> {
         let method = published.method(&self.method).map_err(|expected| {
             let got = crate::openai::short(&self.method);
-            Fault::no_such_method(&format!("method: {expected}, got {got:?}"))
+            ApiFault::no_such_method(&format!("method: {expected}, got {got:?}"))
         })?;
         let payload = method.encode_arguments(&self.arguments).map_err(|wrong| {
-            Fault::parameter(format!("arguments{}", wrong.place), format!("arguments{wrong}"))
+            ApiFault::parameter(format!("arguments{}", wrong.place), format!("arguments{wrong}"))
         })?;
         let odd = u8::try_from(self.committee).ok();
         let odd = odd.filter(|it| *it <= COMMITTEE_MAX && !it.is_multiple_of(2));
@@ -100,13 +100,13 @@ impl Asked {
             let got = self.committee;
             let message =
                 format!("committee: expected an odd number from 1 to {COMMITTEE_MAX}, got {got}");
-            Fault::parameter("committee", message)
+            ApiFault::parameter("committee", message)
         })?;
         let (least, most) = TIMEOUT_MS;
         if !(least..=most).contains(&self.timeout_ms) {
             let got = self.timeout_ms;
             let message = format!("timeout_ms: expected {least} to {most}, got {got}");
-            return Err(Fault::parameter("timeout_ms", message));
+            return Err(ApiFault::parameter("timeout_ms", message));
         }
         Ok(Draft {
             method: method.clone(),
@@ -160,13 +160,13 @@ impl Draft {
         estimate: &Value,
         prices: Prices,
         most_micro: u64,
-    ) -> Result<CallQuestion, Fault> {
-        let strange = |error: wallet::calls::TermsError| Fault::node_away(&error.to_string());
+    ) -> Result<CallQuestion, ApiFault> {
+        let strange = |error: wallet::calls::TermsError| ApiFault::node_away(&error.to_string());
         let terms = Terms::suggested(estimate).map_err(strange)?;
         let max_fee = amount_of(estimate, "maxFee").map_err(strange)?;
         if estimate["enough"] != true {
             let [eligible, needed] = ["eligible", "needed"].map(|name| &estimate[name]);
-            return Err(Fault::no_committee(&format!(
+            return Err(ApiFault::no_committee(&format!(
                 "{needed} miners are needed, but only {eligible} can be drawn at the prices that \
                  miners ask for"
             )));
@@ -179,9 +179,9 @@ impl Draft {
                     "max_cost_micro: the call may cost up to {micro} micro-OMBRA, but only {most} \
                      are allowed"
                 );
-                Err(Fault::parameter("max_cost_micro", message))
+                Err(ApiFault::parameter("max_cost_micro", message))
             }
-            _ if micro > most_micro => Err(Fault::too_dear(micro, most_micro)),
+            _ if micro > most_micro => Err(ApiFault::too_dear(micro, most_micro)),
             Some(_) | None => Ok(question),
         }
     }
@@ -252,8 +252,8 @@ mod tests {
     use types::Hash;
 
     use super::super::agent::tests::published;
-    use super::{Asked, COMMITTEE_DEFAULT, Draft, TIMEOUT_MS_DEFAULT};
-    use crate::openai::Fault;
+    use super::{AskedCall, COMMITTEE_DEFAULT, Draft, TIMEOUT_MS_DEFAULT};
+    use crate::openai::ApiFault;
     use crate::question::Prices;
 
     const PRICES: Prices = Prices {
@@ -263,8 +263,8 @@ mod tests {
         max_fee_micro_min: 100,
     };
 
-    fn asked(arguments: &str) -> Asked {
-        Asked {
+    fn asked(arguments: &str) -> AskedCall {
+        AskedCall {
             agent: Hash::digest(b"agent"),
             version: "1.0.0".to_owned(),
             method: "judge".to_owned(),
@@ -275,11 +275,11 @@ mod tests {
         }
     }
 
-    fn draft(asked: &Asked) -> Result<Draft, Fault> {
+    fn draft(asked: &AskedCall) -> Result<Draft, ApiFault> {
         asked.draft(Arc::new(published(true)))
     }
 
-    fn good() -> Asked {
+    fn good() -> AskedCall {
         asked(r#"{"review":"Fine.","stars":4}"#)
     }
 
@@ -306,18 +306,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_called_is_named_by_its_parameter() {
-        let said = |asked: &Asked| draft(asked).unwrap_err();
+        let said = |asked: &AskedCall| draft(asked).unwrap_err();
         let fault = said(&asked(r#"{"review":"Fine.","stars":256}"#));
         assert_eq!(Some("arguments/stars"), fault.param.as_deref(), "{}", fault.message);
         let fault = said(&asked(r#"["Fine."]"#));
         assert!(fault.message.starts_with("arguments"), "{}", fault.message);
         for (committee, fits) in [(1, true), (15, true), (0, false), (2, false), (17, false)] {
-            let asked = Asked { committee, ..good() };
+            let asked = AskedCall { committee, ..good() };
             assert_eq!(fits, draft(&asked).is_ok(), "{committee}");
         }
-        let fault = said(&Asked { timeout_ms: 9_999, ..good() });
+        let fault = said(&AskedCall { timeout_ms: 9_999, ..good() });
         assert_eq!(Some("timeout_ms"), fault.param.as_deref());
-        let fault = said(&Asked { method: "jury".to_owned(), ..good() });
+        let fault = said(&AskedCall { method: "jury".to_owned(), ..good() });
         assert_eq!((404, "method_not_found"), (fault.status, fault.code));
     }
 
@@ -333,7 +333,7 @@ mod tests {
             "{}",
             fault.message
         );
-        let asked = Asked { cost_micro_max: Some(5_000), ..good() };
+        let asked = AskedCall { cost_micro_max: Some(5_000), ..good() };
         let fault = draft(&asked).unwrap().priced(&estimate(), PRICES, 1_000_000).unwrap_err();
         assert_eq!(Some("max_cost_micro"), fault.param.as_deref());
         let fault = draft(&good()).unwrap().priced(&estimate(), PRICES, 5_000).unwrap_err();

@@ -4,7 +4,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use crate::market::CallAnswer;
-use crate::openai::{self, Completion, Fault};
+use crate::openai::{self, ApiFault, Completion};
 use crate::request_service::{Answered, Ended, Progress};
 
 /// What came of a tool that looked at a run.
@@ -23,7 +23,7 @@ impl Told {
     }
 
     /// The tool failed.
-    pub(super) fn badly(fault: &Fault) -> Self {
+    pub(super) fn badly(fault: &ApiFault) -> Self {
         Self { value: failed(fault), is_error: true }
     }
 
@@ -39,8 +39,8 @@ impl Told {
 }
 
 /// A fault that is no run's.
-pub(super) fn failed(fault: &Fault) -> Value {
-    let Fault { code, param, message, .. } = fault;
+pub(super) fn failed(fault: &ApiFault) -> Value {
+    let ApiFault { code, param, message, .. } = fault;
     let mut error = json!({ "code": code, "message": message });
     if let Some(param) = param {
         error["argument"] = json!(param);

@@ -4,7 +4,7 @@ use types::Hash;
 
 pub(super) use crate::arguments::Arguments;
 use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, hash_of};
-use crate::openai::{Fault, short};
+use crate::openai::{ApiFault, short};
 
 /// The longest that a tool waits, seconds: clients give up after a minute.
 pub(super) const WAIT_SECONDS_MAX: u64 = 45;
@@ -19,28 +19,28 @@ pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 impl Arguments {
     /// How long to wait.
-    pub(super) fn wait_seconds(&self, default: u64) -> Result<u64, Fault> {
+    pub(super) fn wait_seconds(&self, default: u64) -> Result<u64, ApiFault> {
         Ok(self.whole(WAIT_SECONDS, 0, WAIT_SECONDS_MAX)?.unwrap_or(default))
     }
 
     /// The run or the call that is meant.
-    pub(super) fn id(&self, name: &str) -> Result<Hash, Fault> {
+    pub(super) fn id(&self, name: &str) -> Result<Hash, ApiFault> {
         let text = self.needed(name)?;
         Hash::parse(text).map_err(|_text| {
             let message = format!("{name}: expected 64 hexadecimal digits, got {:?}", short(text));
-            Fault::parameter(name, message)
+            ApiFault::parameter(name, message)
         })
     }
 
     /// The hash of the key that makes a question idempotent, if it has one.
-    pub(super) fn idempotency_key(&self) -> Result<Option<Hash>, Fault> {
+    pub(super) fn idempotency_key(&self) -> Result<Option<Hash>, ApiFault> {
         let Some(text) = self.text(IDEMPOTENCY_KEY)? else { return Ok(None) };
         if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
             let got = text.len();
             let message = format!(
                 "idempotency_key: expected 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes, got {got}"
             );
-            return Err(Fault::parameter(IDEMPOTENCY_KEY, message));
+            return Err(ApiFault::parameter(IDEMPOTENCY_KEY, message));
         }
         Ok(Some(hash_of(text)))
     }

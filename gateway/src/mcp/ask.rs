@@ -13,7 +13,7 @@ use super::arguments::{Arguments, WAIT_SECONDS_MAX};
 use super::wait::{Waiting, wait};
 use crate::keys::Key;
 use crate::model::ANY;
-use crate::openai::{self, Fault};
+use crate::openai::{self, ApiFault};
 use crate::request_service::{RequestService, Submission};
 
 /// What a model may be asked with.
@@ -25,14 +25,14 @@ pub(super) async fn ask(
     (service, key): (&Arc<RequestService>, Key),
     given: Option<JsonObject>,
     waiting: Waiting<'_, '_>,
-) -> Result<Told, Fault> {
+) -> Result<Told, ApiFault> {
     let began = Instant::now();
     let arguments = Arguments::of(given, ARGUMENTS)?;
     let deadline = began + Duration::from_secs(arguments.wait_seconds(WAIT_SECONDS_MAX)?);
     let name = arguments.idempotency_key()?;
     let body = body(&arguments)?.to_string();
     if body.len() > service.settings.request_bytes_max {
-        return Err(Fault::too_long(service.settings.request_bytes_max));
+        return Err(ApiFault::too_long(service.settings.request_bytes_max));
     }
     let asked = openai::parse(body.as_bytes())?;
     // Just after a start, what was begun before is brought to its end first.
@@ -44,7 +44,7 @@ pub(super) async fn ask(
 }
 
 /// The question as the body of a chat completion, so that it is read and priced like one.
-fn body(arguments: &Arguments) -> Result<Value, Fault> {
+fn body(arguments: &Arguments) -> Result<Value, ApiFault> {
     let prompt = arguments.needed("prompt")?;
     let mut messages = Vec::new();
     if let Some(system) = arguments.text("system")? {

@@ -13,9 +13,9 @@ use super::answer::Told;
 use super::arguments::{Arguments, IDEMPOTENCY_KEY, WAIT_SECONDS, WAIT_SECONDS_MAX};
 use super::wait::{Waiting, wait};
 use crate::keys::Key;
-use crate::market::{Asked, COMMITTEE_DEFAULT, Pinned, TIMEOUT_MS_DEFAULT};
+use crate::market::{AskedCall, COMMITTEE_DEFAULT, Pinned, TIMEOUT_MS_DEFAULT};
 use crate::model::Model;
-use crate::openai::{Fault, short};
+use crate::openai::{ApiFault, short};
 use crate::request_service::{CallSubmission, RequestService};
 
 /// What an agent may be called with.
@@ -27,7 +27,7 @@ pub(super) async fn call_agent(
     (service, key): (&Arc<RequestService>, Key),
     given: Option<JsonObject>,
     waiting: Waiting<'_, '_>,
-) -> Result<Told, Fault> {
+) -> Result<Told, ApiFault> {
     let began = Instant::now();
     let arguments = Arguments::of(given, ARGUMENTS)?;
     let deadline = began + Duration::from_secs(arguments.wait_seconds(WAIT_SECONDS_MAX)?);
@@ -41,24 +41,24 @@ pub(super) async fn call_pinned(
     (service, key): (&Arc<RequestService>, Key),
     (pinned, given): (&Pinned, Option<JsonObject>),
     waiting: Waiting<'_, '_>,
-) -> Result<Told, Fault> {
+) -> Result<Told, ApiFault> {
     let began = Instant::now();
     let deadline = began + Duration::from_secs(WAIT_SECONDS_MAX);
     let asked = pinned.asked(Value::Object(given.unwrap_or_default()).to_string());
     // Its arguments are the method's, and none makes it idempotent: a call that was given up is followed.
     let called = call((service, key), (asked, None, true), (began, deadline), waiting).await;
     called.map_err(|fault| match fault.param.as_deref().map(|it| it.strip_prefix("arguments/")) {
-        Some(Some(param)) => Fault { param: Some(param.to_owned()), ..fault },
+        Some(Some(param)) => ApiFault { param: Some(param.to_owned()), ..fault },
         Some(None) | None => fault,
     })
 }
 
 async fn call(
     (service, key): (&Arc<RequestService>, Key),
-    (asked, name, is_retry): (Asked, Option<Hash>, bool),
+    (asked, name, is_retry): (AskedCall, Option<Hash>, bool),
     (began, deadline): (Instant, Instant),
     waiting: Waiting<'_, '_>,
-) -> Result<Told, Fault> {
+) -> Result<Told, ApiFault> {
     // Just after a start, what was begun before is brought to its end first.
     drop(timeout_at(deadline, service.opened()).await);
     let body = asked.digest();
@@ -71,32 +71,32 @@ async fn call(
 pub(super) async fn get_agent(
     service: &RequestService,
     given: Option<JsonObject>,
-) -> Result<Value, Fault> {
+) -> Result<Value, ApiFault> {
     let (id, version) = agent(&Arguments::of(given, &["agent"])?)?;
     Ok(service.published(id, &version).await?.described())
 }
 
 /// The agent that is meant.
-fn agent(arguments: &Arguments) -> Result<(Hash, String), Fault> {
+fn agent(arguments: &Arguments) -> Result<(Hash, String), ApiFault> {
     let agent = arguments.needed("agent")?;
     match Model::parse(agent) {
         Ok(Model::Agent { id, version }) => Ok((id, version)),
         Ok(Model::Any | Model::Named(_)) | Err(_) => {
             let message = format!("agent: expected agent:ID@VERSION, got {:?}", short(agent));
-            Err(Fault::parameter("agent", message))
+            Err(ApiFault::parameter("agent", message))
         }
     }
 }
 
-fn asked(arguments: &Arguments) -> Result<Asked, Fault> {
+fn asked(arguments: &Arguments) -> Result<AskedCall, ApiFault> {
     let (id, version) = agent(arguments)?;
     let given = arguments.any("arguments").cloned().unwrap_or_else(|| json!({}));
     if !given.is_object() && !given.is_array() {
         let got = short(&given.to_string());
         let message = format!("arguments: expected an object or an array, got {got}");
-        return Err(Fault::parameter("arguments", message));
+        return Err(ApiFault::parameter("arguments", message));
     }
-    Ok(Asked {
+    Ok(AskedCall {
         agent: id,
         version,
         method: arguments.needed("method")?.to_owned(),

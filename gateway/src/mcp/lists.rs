@@ -6,8 +6,8 @@ use wallet::{ClientError, Page};
 
 use super::arguments::Arguments;
 use crate::keys::Key;
-use crate::money::Standing;
-use crate::openai::Fault;
+use crate::money::KeyUsage;
+use crate::openai::ApiFault;
 use crate::question::{STEP_MICRO, TOKEN_MICRO};
 use crate::request_service::RequestService;
 use crate::store::KeyStanding;
@@ -23,17 +23,17 @@ pub(super) async fn wallet(
     service: &RequestService,
     key: &Key,
     given: Option<JsonObject>,
-) -> Result<Value, Fault> {
+) -> Result<Value, ApiFault> {
     Arguments::of(given, &[])?;
     let balance = service.node.balance_micro(&service.wallet()).await;
-    let balance_micro = balance.map_err(|error| Fault::node_away(&error.to_string()))?;
+    let balance_micro = balance.map_err(|error| ApiFault::node_away(&error.to_string()))?;
     let keys = service.store.keys().map_err(|error| {
         tracing::error!(%error, "cannot read the store");
-        Fault::internal()
+        ApiFault::internal()
     })?;
     let standing = keys.into_iter().find(|it| it.key.id == key.id);
-    let KeyStanding { key: _, tally, today } = standing.ok_or_else(Fault::internal)?;
-    let counted = Standing { tally: &tally, day: &today };
+    let KeyStanding { key: _, tally, today } = standing.ok_or_else(ApiFault::internal)?;
+    let counted = KeyUsage { tally: &tally, day: &today };
     let mut value = json!({
         "address": service.wallet(),
         "balanceMicro": balance_micro,
@@ -56,7 +56,7 @@ pub(super) async fn wallet(
 pub(super) async fn list_agents(
     service: &RequestService,
     given: Option<JsonObject>,
-) -> Result<Value, Fault> {
+) -> Result<Value, ApiFault> {
     let known = [FILTERS.as_slice(), &["limit", "cursor"]].concat();
     let arguments = Arguments::of(given, &known)?;
     let mut filter = Map::new();
@@ -96,11 +96,11 @@ fn agent(told: &Value) -> Value {
 }
 
 /// A filter that the node does not take is the client's fault, and everything else the node's.
-fn fault(error: &ClientError) -> Fault {
+fn fault(error: &ClientError) -> ApiFault {
     match error.retry_after() {
-        Some(_) => Fault::node_away(&error.to_string()),
-        None => {
-            Fault::malformed(format!("the node does not accept this request for agents: {error}"))
-        }
+        Some(_) => ApiFault::node_away(&error.to_string()),
+        None => ApiFault::malformed(format!(
+            "the node does not accept this request for agents: {error}"
+        )),
     }
 }

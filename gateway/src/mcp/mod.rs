@@ -36,7 +36,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::http::PUBLIC;
 use crate::keys::Key;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::operate::{Asking, Interface};
 use crate::request_service::RequestService;
 use answer::Told;
@@ -115,7 +115,7 @@ impl Server {
         (name, arguments): (&str, Option<JsonObject>),
         key: Key,
         watcher: &mut Watcher<'_>,
-    ) -> Option<Result<Told, Fault>> {
+    ) -> Option<Result<Told, ApiFault>> {
         let service = &self.service;
         let pinned = service.pinned.iter().find(|it| it.name == name);
         if pinned.is_none() && name != "ask" && name != "call_agent" {

@@ -10,7 +10,7 @@ use super::answer::{self, Told};
 use super::arguments::WAIT_SECONDS_MAX;
 use super::watch::{Seen, Watcher};
 use crate::http::connection::Connection;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::operate::Asking;
 use crate::record::RequestId;
 use crate::request_service::{Progress, RequestService};
@@ -24,7 +24,7 @@ pub(super) async fn wait(
     (id, mut progress): (RequestId, watch::Receiver<Progress>),
     (began, deadline): (Instant, Instant),
     (watcher, asking): Waiting<'_, '_>,
-) -> Result<Told, Fault> {
+) -> Result<Told, ApiFault> {
     let mut connection = Connection::new(Arc::clone(service), id, asking.clone());
     let has_id = |it: &Progress| it.run.is_some() || it.call.is_some();
     // Without the id a client could not ask for it again.
@@ -47,6 +47,6 @@ pub(super) async fn wait(
             connection.done();
             Ok(Told::well(answer::running(&now)))
         }
-        Seen::Gone => Err(Fault::still_running()),
+        Seen::Gone => Err(ApiFault::still_running()),
     }
 }

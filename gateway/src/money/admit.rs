@@ -15,7 +15,7 @@ pub struct Demand<'a> {
 
 /// What is counted of the key: ever, and on the day of the request.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
+pub struct KeyUsage<'a> {
     /// Ever.
     pub tally: &'a Tally,
     /// On the day of the request.
@@ -87,8 +87,8 @@ const fn of_period(per: Period) -> &'static str {
 ///
 /// # Errors
 /// The first reason why it does not.
-pub fn admit(limits: &Limits, standing: Standing<'_>, demand: Demand<'_>) -> Result<(), Refused> {
-    let Standing { tally, day } = standing;
+pub fn admit(limits: &Limits, standing: KeyUsage<'_>, demand: Demand<'_>) -> Result<(), Refused> {
+    let KeyUsage { tally, day } = standing;
     let Demand { now_ms, model, micro } = demand;
     if limits.expires_ms.is_some_and(|end| now_ms >= end) {
         return Err(Refused::Expired);
@@ -123,7 +123,7 @@ pub fn admit(limits: &Limits, standing: Standing<'_>, demand: Demand<'_>) -> Res
 }
 
 /// What a key's budget has left, what is reserved counted as spent; none if it has no budget.
-fn left_micro(limits: &Limits, standing: Standing<'_>) -> Option<(u64, Period)> {
+fn left_micro(limits: &Limits, standing: KeyUsage<'_>) -> Option<(u64, Period)> {
     let budget = limits.budget?;
     let (spent, reserved) = match budget.per {
         Period::Day => (standing.day.spent_micro, standing.day.reserved_micro),
@@ -135,7 +135,7 @@ fn left_micro(limits: &Limits, standing: Standing<'_>) -> Option<(u64, Period)> 
 impl Limits {
     /// What the budget has left, micro-OMBRA; none if there is no budget.
     #[must_use]
-    pub fn left_micro(&self, standing: Standing<'_>) -> Option<u64> {
+    pub fn left_micro(&self, standing: KeyUsage<'_>) -> Option<u64> {
         left_micro(self, standing).map(|(left, _)| left)
     }
 }

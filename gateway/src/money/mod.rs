@@ -5,7 +5,7 @@ mod limits;
 #[cfg(test)]
 mod tests;
 
-pub use admit::{Demand, Refused, Standing, admit};
+pub use admit::{Demand, KeyUsage, Refused, admit};
 pub use limits::{Budget, Day, Limits, Pattern, Period, Tally, Window};
 
 /// Milliseconds of a day (UTC).

@@ -1,7 +1,7 @@
 //! What fits the limits of a key.
 
 use super::{
-    Budget, Day, Demand, Limits, Pattern, Period, Refused, Standing, Tally, Window, admit,
+    Budget, Day, Demand, KeyUsage, Limits, Pattern, Period, Refused, Tally, Window, admit,
 };
 
 const NOW_MS: u64 = 1_800_000_030_000;
@@ -11,7 +11,7 @@ fn demand(micro: u64) -> Demand<'static> {
 }
 
 fn judged(limits: &Limits, tally: &Tally, day: &Day, micro: u64) -> Result<(), Refused> {
-    admit(limits, Standing { tally, day }, demand(micro))
+    admit(limits, KeyUsage { tally, day }, demand(micro))
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn what_is_reserved_is_not_there_a_second_time() {
         assert_eq!(Ok(()), judged(&limits(per), &tally, &day, left));
         let refused = Refused::Budget { micro: left + 1, left_micro: left, per };
         assert_eq!(Err(refused), judged(&limits(per), &tally, &day, left + 1));
-        assert_eq!(Some(left), limits(per).left_micro(Standing { tally: &tally, day: &day }));
+        assert_eq!(Some(left), limits(per).left_micro(KeyUsage { tally: &tally, day: &day }));
     }
     // A budget that was made smaller than what is spent has nothing left.
     let poor = Limits { budget: Some(Budget { micro: 1, per: Period::Ever }), ..Limits::default() };
-    assert_eq!(Some(0), poor.left_micro(Standing { tally: &tally, day: &day }));
+    assert_eq!(Some(0), poor.left_micro(KeyUsage { tally: &tally, day: &day }));
 }
 
 #[test]

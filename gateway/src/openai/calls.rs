@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::fault::Fault;
+use super::fault::ApiFault;
 
 /// The most bytes of the id of a call.
 const ID_BYTES_MAX: usize = 128;
 
 /// Checks the messages of an envelope.
-pub(super) fn check(messages: &[Value]) -> Result<(), Fault> {
+pub(super) fn check(messages: &[Value]) -> Result<(), ApiFault> {
     let (mut known, mut waiting) = (BTreeSet::new(), BTreeSet::new());
     for (place, message) in messages.iter().enumerate() {
         let param = format!("messages[{place}]");
@@ -51,7 +51,7 @@ fn ids(message: &Value) -> impl Iterator<Item = &str> {
     calls.filter_map(|call| call.get("id").and_then(Value::as_str))
 }
 
-fn wrong(param: String, message: &str) -> Fault {
+fn wrong(param: String, message: &str) -> ApiFault {
     let message = format!("{param}: {message}");
-    Fault::parameter(param, message)
+    ApiFault::parameter(param, message)
 }

@@ -6,7 +6,7 @@ use crate::money::Refused;
 
 /// A fault: its HTTP status, and the object `error` of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ApiFault {
     /// The HTTP status.
     pub status: u16,
     /// The kind of fault: the member `type`.
@@ -27,7 +27,7 @@ const INVALID: &str = "invalid_request_error";
 const QUOTA: &str = "insufficient_quota";
 const SERVER: &str = "server_error";
 
-impl Fault {
+impl ApiFault {
     fn new(status: u16, kind: &'static str, code: &'static str, message: String) -> Self {
         let (param, should_retry, retry_ms) = (None, None, None);
         Self { status, kind, code, param, message, should_retry, retry_ms }

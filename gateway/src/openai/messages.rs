@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::calls;
-use super::fault::Fault;
+use super::fault::ApiFault;
 use super::request::{object, short};
 
 /// What a message may have besides and that says nothing to a model here: clients send back what they
@@ -11,10 +11,10 @@ use super::request::{object, short};
 const PASSED_OVER: &[&str] = &["name", "refusal", "annotations", "audio", "function_call"];
 
 /// Reads the member `messages`.
-pub(super) fn read(given: &Value) -> Result<Value, Fault> {
+pub(super) fn read(given: &Value) -> Result<Value, ApiFault> {
     let Some(list) = given.as_array().filter(|list| !list.is_empty()) else {
         let message = "messages: expected an array of at least one message";
-        return Err(Fault::parameter("messages", message));
+        return Err(ApiFault::parameter("messages", message));
     };
     let read = |(place, value)| message(&format!("messages[{place}]"), value);
     let read: Vec<Value> = list.iter().enumerate().map(read).collect::<Result<_, _>>()?;
@@ -22,7 +22,7 @@ pub(super) fn read(given: &Value) -> Result<Value, Fault> {
     Ok(Value::Array(read))
 }
 
-fn message(param: &str, value: &Value) -> Result<Value, Fault> {
+fn message(param: &str, value: &Value) -> Result<Value, ApiFault> {
     let given = object(param, value)?;
     let role = given.get("role").and_then(Value::as_str).unwrap_or_default();
     let role = match role {
@@ -35,7 +35,7 @@ fn message(param: &str, value: &Value) -> Result<Value, Fault> {
                 "{param}: expected system, developer, user, assistant or tool, got {}",
                 short(&got)
             );
-            return Err(Fault::parameter(param, message));
+            return Err(ApiFault::parameter(param, message));
         }
     };
     check_members(param, role, given)?;
@@ -53,14 +53,14 @@ fn message(param: &str, value: &Value) -> Result<Value, Fault> {
     if role == "tool" {
         let param = format!("{param}.tool_call_id");
         let id = given.get("tool_call_id").and_then(Value::as_str).ok_or_else(|| {
-            Fault::parameter(param.clone(), format!("{param}: expected the id of a call"))
+            ApiFault::parameter(param.clone(), format!("{param}: expected the id of a call"))
         })?;
         read.insert("toolCallId".to_owned(), json!(id));
     }
     Ok(Value::Object(read))
 }
 
-fn check_members(param: &str, role: &str, given: &Map<String, Value>) -> Result<(), Fault> {
+fn check_members(param: &str, role: &str, given: &Map<String, Value>) -> Result<(), ApiFault> {
     for (name, value) in given {
         let is_known = match name.as_str() {
             "role" | "content" => true,
@@ -73,14 +73,14 @@ fn check_members(param: &str, role: &str, given: &Map<String, Value>) -> Result<
         if !is_known {
             let param = format!("{param}.{name}");
             let message = format!("{param}: a message of role {role} cannot have this member");
-            return Err(Fault::parameter(param, message));
+            return Err(ApiFault::parameter(param, message));
         }
     }
     Ok(())
 }
 
 /// The text of a message: a text, or parts that are texts.
-fn content(param: &str, given: Option<&Value>, has_calls: bool) -> Result<String, Fault> {
+fn content(param: &str, given: Option<&Value>, has_calls: bool) -> Result<String, ApiFault> {
     match given {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(parts)) => {
@@ -91,12 +91,12 @@ fn content(param: &str, given: Option<&Value>, has_calls: bool) -> Result<String
         None | Some(_) => {
             let got = given.map_or_else(|| "nothing".to_owned(), Value::to_string);
             let message = format!("{param}: expected a string or text parts, got {}", short(&got));
-            Err(Fault::parameter(param, message))
+            Err(ApiFault::parameter(param, message))
         }
     }
 }
 
-fn part(param: &str, value: &Value) -> Result<String, Fault> {
+fn part(param: &str, value: &Value) -> Result<String, ApiFault> {
     let given = object(param, value)?;
     let kind = given.get("type").and_then(Value::as_str).unwrap_or_default();
     let text = match kind {
@@ -105,31 +105,30 @@ fn part(param: &str, value: &Value) -> Result<String, Fault> {
         _ => {
             let param = format!("{param}.type");
             let message = format!("{param}: only parts of type text are supported, got {kind:?}");
-            return Err(Fault::unsupported(param, message));
+            return Err(ApiFault::unsupported(param, message));
         }
     };
     text.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
         let param = format!("{param}.{kind}");
-        Fault::parameter(param.clone(), format!("{param}: expected a string"))
+        ApiFault::parameter(param.clone(), format!("{param}: expected a string"))
     })
 }
 
-fn tool_calls(param: &str, given: &Value) -> Result<Vec<Value>, Fault> {
+fn tool_calls(param: &str, given: &Value) -> Result<Vec<Value>, ApiFault> {
     let Some(list) = given.as_array() else {
-        return Err(Fault::parameter(param, format!("{param}: expected an array of calls")));
+        return Err(ApiFault::parameter(param, format!("{param}: expected an array of calls")));
     };
     let read = |(place, value)| tool_call(&format!("{param}[{place}]"), value);
     list.iter().enumerate().map(read).collect()
 }
 
-fn tool_call(param: &str, value: &Value) -> Result<Value, Fault> {
+fn tool_call(param: &str, value: &Value) -> Result<Value, ApiFault> {
     let given = object(param, value)?;
     let member = |name: &str, value: Option<&Value>| {
         let param = format!("{param}.{name}");
-        value
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-            .ok_or_else(|| Fault::parameter(param.clone(), format!("{param}: expected a string")))
+        value.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
+            ApiFault::parameter(param.clone(), format!("{param}: expected a string"))
+        })
     };
     let id = member("id", given.get("id"))?;
     let function =
@@ -140,7 +139,7 @@ fn tool_call(param: &str, value: &Value) -> Result<Value, Fault> {
     let arguments: Map<String, Value> = serde_json::from_str(written).map_err(|error| {
         let param = format!("{param}.function.arguments");
         let message = format!("{param}: expected a JSON object in a string: {error}");
-        Fault::parameter(param, message)
+        ApiFault::parameter(param, message)
     })?;
     Ok(json!({ "id": id, "name": name, "arguments": arguments }))
 }

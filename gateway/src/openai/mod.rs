@@ -10,6 +10,6 @@ mod tests;
 mod tools;
 
 pub use answer::{Completion, Reply, Spent, chunks, completion};
-pub use fault::Fault;
+pub use fault::ApiFault;
 pub(crate) use request::short;
 pub use request::{ChatRequest, parse};

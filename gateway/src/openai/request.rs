@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
+use super::fault::ApiFault;
 use super::{messages, tools};
 
 /// The most sequences that end an answer.
@@ -49,11 +49,11 @@ pub struct ChatRequest {
 ///
 /// # Errors
 /// The first parameter that cannot be honoured.
-pub fn parse(body: &[u8]) -> Result<ChatRequest, Fault> {
+pub fn parse(body: &[u8]) -> Result<ChatRequest, ApiFault> {
     let body: Value = serde_json::from_slice(body)
-        .map_err(|error| Fault::malformed(format!("the body is not JSON: {error}")))?;
+        .map_err(|error| ApiFault::malformed(format!("the body is not JSON: {error}")))?;
     let Value::Object(body) = body else {
-        return Err(Fault::malformed("the body is JSON but not an object".to_owned()));
+        return Err(ApiFault::malformed("the body is JSON but not an object".to_owned()));
     };
     for name in body.keys() {
         check_name(name)?;
@@ -75,7 +75,7 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, Fault> {
     if schema.is_some() && (tools::forces(&choice) || stop.is_some()) {
         let message = "response_format cannot be combined with a tool_choice that forces a call, \
                        or with stop";
-        return Err(Fault::parameter("response_format", message));
+        return Err(ApiFault::parameter("response_format", message));
     }
     args.insert("toolChoice".to_owned(), choice);
     args.extend(schema.map(|schema| ("responseSchema".to_owned(), schema)));
@@ -114,14 +114,14 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("echo", &["false"]),
 ];
 
-fn check_name(name: &str) -> Result<(), Fault> {
+fn check_name(name: &str) -> Result<(), ApiFault> {
     let is_known = READ.contains(&name)
         || IGNORED.contains(&name)
         || NEUTRAL.iter().any(|(neutral, _)| *neutral == name);
-    if is_known { Ok(()) } else { Err(Fault::unknown_parameter(name)) }
+    if is_known { Ok(()) } else { Err(ApiFault::unknown_parameter(name)) }
 }
 
-fn check_unsupported(body: &Map<String, Value>) -> Result<(), Fault> {
+fn check_unsupported(body: &Map<String, Value>) -> Result<(), ApiFault> {
     for (name, neutral) in NEUTRAL {
         let Some(value) = body.get(*name).filter(|value| !value.is_null()) else { continue };
         let written = value.to_string();
@@ -131,19 +131,19 @@ fn check_unsupported(body: &Map<String, Value>) -> Result<(), Fault> {
                 only => format!("expected {}", only.join(" or ")),
             };
             let message = format!("{name}: {may}, got {}", short(&written));
-            return Err(Fault::unsupported(*name, message));
+            return Err(ApiFault::unsupported(*name, message));
         }
     }
     Ok(())
 }
 
-fn stream_options(body: &Map<String, Value>, is_stream: bool) -> Result<bool, Fault> {
+fn stream_options(body: &Map<String, Value>, is_stream: bool) -> Result<bool, ApiFault> {
     let Some(given) = body.get("stream_options").filter(|it| !it.is_null()) else {
         return Ok(false);
     };
     if !is_stream {
         let message = "stream_options: only allowed when stream is true";
-        return Err(Fault::parameter("stream_options", message));
+        return Err(ApiFault::parameter("stream_options", message));
     }
     let options = object("stream_options", given)?;
     for (name, value) in options {
@@ -151,19 +151,19 @@ fn stream_options(body: &Map<String, Value>, is_stream: bool) -> Result<bool, Fa
         if !is_known || !(value.is_boolean() || value.is_null()) {
             let param = format!("stream_options.{name}");
             let message = format!("{param}: expected include_usage, true or false");
-            return Err(Fault::parameter(param, message));
+            return Err(ApiFault::parameter(param, message));
         }
     }
     Ok(options.get("include_usage") == Some(&Value::Bool(true)))
 }
 
-fn output_tokens_max(body: &Map<String, Value>) -> Result<Option<u64>, Fault> {
+fn output_tokens_max(body: &Map<String, Value>) -> Result<Option<u64>, ApiFault> {
     let mut most = None;
     for name in ["max_completion_tokens", "max_tokens"] {
         let Some(value) = body.get(name).filter(|value| !value.is_null()) else { continue };
         let tokens = value.as_u64().filter(|tokens| *tokens > 0).ok_or_else(|| {
             let written = short(&value.to_string());
-            Fault::parameter(
+            ApiFault::parameter(
                 name,
                 format!("{name}: expected a number of at least 1, got {written}"),
             )
@@ -173,11 +173,11 @@ fn output_tokens_max(body: &Map<String, Value>) -> Result<Option<u64>, Fault> {
     Ok(most)
 }
 
-fn stop(given: Option<&Value>) -> Result<Option<Value>, Fault> {
+fn stop(given: Option<&Value>) -> Result<Option<Value>, ApiFault> {
     let wrong = || {
         let message =
             format!("stop: expected a string or 1 to {STOPS_MAX} of them, none of them empty");
-        Fault::parameter("stop", message)
+        ApiFault::parameter("stop", message)
     };
     let stops = match given {
         None | Some(Value::Null) => return Ok(None),
@@ -193,39 +193,42 @@ fn stop(given: Option<&Value>) -> Result<Option<Value>, Fault> {
     Ok(Some(json!(stops)))
 }
 
-fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, Fault> {
+fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, ApiFault> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => {
             let message = format!("{name}: expected a string, got {}", short(&other.to_string()));
-            Err(Fault::parameter(name, message))
+            Err(ApiFault::parameter(name, message))
         }
     }
 }
 
-fn flag(body: &Map<String, Value>, name: &str) -> Result<bool, Fault> {
+fn flag(body: &Map<String, Value>, name: &str) -> Result<bool, ApiFault> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
         Some(other) => {
             let written = short(&other.to_string());
             let message = format!("{name}: expected true or false, got {written}");
-            Err(Fault::parameter(name, message))
+            Err(ApiFault::parameter(name, message))
         }
     }
 }
 
 /// An object, or what it is instead.
-pub(super) fn object<'a>(param: &str, value: &'a Value) -> Result<&'a Map<String, Value>, Fault> {
+pub(super) fn object<'a>(
+    param: &str,
+    value: &'a Value,
+) -> Result<&'a Map<String, Value>, ApiFault> {
     value.as_object().ok_or_else(|| {
         let message = format!("{param}: expected an object, got {}", short(&value.to_string()));
-        Fault::parameter(param, message)
+        ApiFault::parameter(param, message)
     })
 }
 
-fn missing(param: &str) -> Fault {
-    Fault::parameter(param, format!("{param} is missing"))
+fn missing(param: &str) -> ApiFault {
+    ApiFault::parameter(param, format!("{param} is missing"))
 }
 
 /// The most characters of a value that an error repeats.

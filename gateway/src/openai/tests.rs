@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::chunks::Head;
-use super::{ChatRequest, Completion, Fault, Reply, Spent, completion, parse};
+use super::{ApiFault, ChatRequest, Completion, Reply, Spent, completion, parse};
 
-fn ask(body: &Value) -> Result<ChatRequest, Fault> {
+fn ask(body: &Value) -> Result<ChatRequest, ApiFault> {
     parse(body.to_string().as_bytes())
 }
 

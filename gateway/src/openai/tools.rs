@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
+use super::fault::ApiFault;
 use super::request::{object, short};
 
 /// Reads the member `tools`.
-pub(super) fn functions(given: Option<&Value>) -> Result<Vec<Value>, Fault> {
+pub(super) fn functions(given: Option<&Value>) -> Result<Vec<Value>, ApiFault> {
     let Some(given) = given.filter(|it| !it.is_null()) else { return Ok(Vec::new()) };
     let Some(list) = given.as_array() else {
-        return Err(Fault::parameter("tools", "tools: expected an array of functions"));
+        return Err(ApiFault::parameter("tools", "tools: expected an array of functions"));
     };
     let mut functions: Vec<Value> = Vec::new();
     for (place, value) in list.iter().enumerate() {
@@ -17,7 +17,7 @@ pub(super) fn functions(given: Option<&Value>) -> Result<Vec<Value>, Fault> {
         if functions.iter().any(|other| other.get("name") == read.get("name")) {
             let param = format!("tools[{place}].function.name");
             let message = format!("{param}: another function has this name");
-            return Err(Fault::parameter(param, message));
+            return Err(ApiFault::parameter(param, message));
         }
         functions.push(read);
     }
@@ -32,30 +32,30 @@ pub(super) fn forces(choice: &Value) -> bool {
 /// The most bytes of a function's name (docs/agent-methods.md section 13).
 const NAME_BYTES_MAX: usize = 64;
 
-fn check_name(param: &str, name: &str) -> Result<(), Fault> {
+fn check_name(param: &str, name: &str) -> Result<(), ApiFault> {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
     if name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) {
         return Ok(());
     }
     let message =
         format!("{param}: expected at most {NAME_BYTES_MAX} of a-z, A-Z, 0-9, '-' and '_'");
-    Err(Fault::parameter(param, message))
+    Err(ApiFault::parameter(param, message))
 }
 
-fn function(param: &str, value: &Value) -> Result<Value, Fault> {
+fn function(param: &str, value: &Value) -> Result<Value, ApiFault> {
     let tool = object(param, value)?;
     let kind = tool.get("type").and_then(Value::as_str).unwrap_or("function");
     if kind != "function" {
         let param = format!("{param}.type");
         let message = format!("{param}: only functions can be offered, got {kind:?}");
-        return Err(Fault::unsupported(param, message));
+        return Err(ApiFault::unsupported(param, message));
     }
     let param = format!("{param}.function");
     let given = object(&param, tool.get("function").unwrap_or(&Value::Null))?;
     for name in given.keys() {
         if !matches!(name.as_str(), "name" | "description" | "parameters" | "strict") {
             let param = format!("{param}.{name}");
-            return Err(Fault::parameter(
+            return Err(ApiFault::parameter(
                 param.clone(),
                 format!("{param}: a function cannot have this member"),
             ));
@@ -73,8 +73,9 @@ fn function(param: &str, value: &Value) -> Result<Value, Fault> {
 }
 
 /// Reads the member `tool_choice`.
-pub(super) fn choice(given: Option<&Value>, functions: &[Value]) -> Result<Value, Fault> {
-    let wrong = |message: &str| Fault::parameter("tool_choice", format!("tool_choice: {message}"));
+pub(super) fn choice(given: Option<&Value>, functions: &[Value]) -> Result<Value, ApiFault> {
+    let wrong =
+        |message: &str| ApiFault::parameter("tool_choice", format!("tool_choice: {message}"));
     let choice = match given {
         None | Some(Value::Null) => return Ok(json!("auto")),
         Some(Value::String(word)) if matches!(word.as_str(), "auto" | "none") => {
@@ -106,7 +107,7 @@ fn named(object: &Map<String, Value>) -> Option<Value> {
 }
 
 /// Reads the member `response_format`: the form of the answer, if it has one.
-pub(super) fn response_schema(given: Option<&Value>) -> Result<Option<Value>, Fault> {
+pub(super) fn response_schema(given: Option<&Value>) -> Result<Option<Value>, ApiFault> {
     const PARAM: &str = "response_format";
     let Some(given) = given.filter(|it| !it.is_null()) else { return Ok(None) };
     let given = object(PARAM, given)?;
@@ -127,23 +128,23 @@ pub(super) fn response_schema(given: Option<&Value>) -> Result<Option<Value>, Fa
         }
         Some(_) | None => {
             let message = "response_format.type: expected text, json_object or json_schema";
-            Err(Fault::parameter("response_format.type", message))
+            Err(ApiFault::parameter("response_format.type", message))
         }
     }
 }
 
-fn needed_text(param: &str, value: Option<&Value>) -> Result<String, Fault> {
+fn needed_text(param: &str, value: Option<&Value>) -> Result<String, ApiFault> {
     let text = optional_text(param, value)?.filter(|text| !text.is_empty());
-    text.ok_or_else(|| Fault::parameter(param, format!("{param} is missing; expected a string")))
+    text.ok_or_else(|| ApiFault::parameter(param, format!("{param} is missing; expected a string")))
 }
 
-fn optional_text(param: &str, value: Option<&Value>) -> Result<Option<String>, Fault> {
+fn optional_text(param: &str, value: Option<&Value>) -> Result<Option<String>, ApiFault> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => {
             let message = format!("{param}: expected a string, got {}", short(&other.to_string()));
-            Err(Fault::parameter(param, message))
+            Err(ApiFault::parameter(param, message))
         }
     }
 }

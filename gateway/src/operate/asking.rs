@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{Counters, Event, Interface};
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::request_service::Ended;
 
 /// What became of most.
@@ -45,7 +45,7 @@ impl Asking {
     }
 
     /// They are told of a fault.
-    pub(crate) fn failed(&self, fault: &Fault) {
+    pub(crate) fn failed(&self, fault: &ApiFault) {
         *self.0.outcome.lock() = Some(fault.code);
     }
 
@@ -74,7 +74,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::Asking;
-    use crate::openai::Fault;
+    use crate::openai::ApiFault;
     use crate::operate::{Counters, Event, Interface};
 
     #[derive(Debug, Default)]
@@ -115,13 +115,13 @@ mod tests {
         );
         assert_eq!(["running"], *counted(|asking| asking.running()));
         let no_miner = counted(|asking| {
-            asking.failed(&Fault::no_miner());
+            asking.failed(&ApiFault::no_miner());
             asking.done();
         });
         assert_eq!(["no_miner"], *no_miner);
         let late = counted(|asking| {
             asking.done();
-            asking.failed(&Fault::stopping());
+            asking.failed(&ApiFault::stopping());
         });
         assert_eq!(["gateway_stopping"], *late);
     }

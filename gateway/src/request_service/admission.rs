@@ -8,7 +8,7 @@ use types::Hash;
 
 use super::service::ARRIVALS_AT_ONCE;
 use super::{Job, RequestService, Submitted};
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::record::{Delivery, RequestId};
 use crate::store::{Admission, Attached, Identity, NewRequest};
 
@@ -21,11 +21,11 @@ impl RequestService {
         self: &Arc<Self>,
         new: NewRequest,
         job: Job,
-    ) -> Result<Submitted, Fault> {
+    ) -> Result<Submitted, ApiFault> {
         let service = Arc::clone(self);
         let body = new.body;
         let entering = async move { service.take_now(new, job).await.map(Some) };
-        self.in_turn(body, entering).await?.ok_or_else(Fault::internal)
+        self.in_turn(body, entering).await?.ok_or_else(ApiFault::internal)
     }
 
     /// Follows the request that this one repeats, if it repeats one; so it is not priced again.
@@ -35,7 +35,7 @@ impl RequestService {
     pub(crate) async fn repeated(
         self: &Arc<Self>,
         identity: Identity,
-    ) -> Result<Option<Submitted>, Fault> {
+    ) -> Result<Option<Submitted>, ApiFault> {
         let service = Arc::clone(self);
         let entering = async move {
             let known = service.store.repeated(identity).await.map_err(|error| internal(&error))?;
@@ -49,8 +49,8 @@ impl RequestService {
     async fn in_turn(
         self: &Arc<Self>,
         body: Hash,
-        entering: impl Future<Output = Result<Option<Submitted>, Fault>> + Send + 'static,
-    ) -> Result<Option<Submitted>, Fault> {
+        entering: impl Future<Output = Result<Option<Submitted>, ApiFault>> + Send + 'static,
+    ) -> Result<Option<Submitted>, ApiFault> {
         let service = Arc::clone(self);
         let (give, taken) = oneshot::channel();
         self.tasks.spawn(async move {
@@ -64,11 +64,11 @@ impl RequestService {
             // Dropped unheard, it says so before anybody repeats the request.
             drop(give.send(submitted.map(|submitted| submitted.map(admitted))));
         });
-        let taken = taken.await.unwrap_or_else(|_broken| Err(Fault::internal()))?;
+        let taken = taken.await.unwrap_or_else(|_broken| Err(ApiFault::internal()))?;
         Ok(taken.map(|(admitted, progress)| (admitted.release(), progress)))
     }
 
-    async fn take_now(self: &Arc<Self>, new: NewRequest, job: Job) -> Result<Submitted, Fault> {
+    async fn take_now(self: &Arc<Self>, new: NewRequest, job: Job) -> Result<Submitted, ApiFault> {
         let admission = self.store.admit(new).await.map_err(|error| internal(&error))?;
         match admission {
             Admission::New(id) => Ok((id, self.spawn(id, Some(job)))),
@@ -80,15 +80,15 @@ impl RequestService {
     }
 
     /// Follows what a request repeats, or says why it is not taken in.
-    fn attach(self: &Arc<Self>, admission: Admission) -> Result<Submitted, Fault> {
+    fn attach(self: &Arc<Self>, admission: Admission) -> Result<Submitted, ApiFault> {
         match admission {
             Admission::New(id) | Admission::Known(Attached(id)) => {
                 let known = self.live.lock().get(&id).cloned();
                 Ok((id, known.unwrap_or_else(|| self.spawn(id, None))))
             }
-            Admission::NameReused => Err(Fault::name_reused()),
-            Admission::Refused(refused) => Err(Fault::refused(&refused)),
-            Admission::WalletEmpty { left_micro } => Err(Fault::quota(format!(
+            Admission::NameReused => Err(ApiFault::name_reused()),
+            Admission::Refused(refused) => Err(ApiFault::refused(&refused)),
+            Admission::WalletEmpty { left_micro } => Err(ApiFault::quota(format!(
                 "the gateway's wallet {} has {left_micro} micro-OMBRA left",
                 self.wallet()
             ))),
@@ -126,7 +126,7 @@ impl Drop for Admitted {
 }
 
 /// What a client is told where the store cannot be used; the log is told more.
-pub(super) fn internal(error: &JournalError) -> Fault {
+pub(super) fn internal(error: &JournalError) -> ApiFault {
     tracing::error!(%error, "the store cannot be used");
-    Fault::internal()
+    ApiFault::internal()
 }

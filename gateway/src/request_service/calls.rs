@@ -13,8 +13,8 @@ use super::service::PAUSE_MS;
 use super::work::{ANSWER_TRIES, POLL};
 use super::{Answered, Ended, Job, Progress, RequestService, Submitted};
 use crate::keys::Key;
-use crate::market::{Asked, CallAnswer, CallQuestion, CallState, Published};
-use crate::openai::Fault;
+use crate::market::{AskedCall, CallAnswer, CallQuestion, CallState, Published};
+use crate::openai::ApiFault;
 use crate::record::{Bill, Called, Phase, Purpose, Record, Unpaid, Work};
 use crate::store::{About, Identity, NewRequest};
 
@@ -24,7 +24,7 @@ pub(crate) struct CallSubmission {
     /// Whose it is.
     pub(crate) key: Key,
     /// What is asked.
-    pub(crate) asked: Asked,
+    pub(crate) asked: AskedCall,
     /// SHA-256 of its body.
     pub(crate) body: Hash,
     /// SHA-256 of the key that makes it idempotent, if it has one.
@@ -38,12 +38,17 @@ impl RequestService {
     ///
     /// # Errors
     /// When the chain does not have it, or the node does not answer.
-    pub(crate) async fn published(&self, id: Hash, version: &str) -> Result<Arc<Published>, Fault> {
+    pub(crate) async fn published(
+        &self,
+        id: Hash,
+        version: &str,
+    ) -> Result<Arc<Published>, ApiFault> {
         if let Some(known) = self.agents.get(id, version) {
             return Ok(known);
         }
         let found = self.node.published(&id, version).await.map_err(away)?;
-        let found = found.ok_or_else(|| Fault::no_such_agent(&format!("agent:{id}@{version}")))?;
+        let found =
+            found.ok_or_else(|| ApiFault::no_such_agent(&format!("agent:{id}@{version}")))?;
         Ok(self.agents.keep(found))
     }
 
@@ -54,10 +59,10 @@ impl RequestService {
     pub(crate) async fn submit_call(
         self: &Arc<Self>,
         entry: CallSubmission,
-    ) -> Result<Submitted, Fault> {
+    ) -> Result<Submitted, ApiFault> {
         let CallSubmission { key, asked, body, name, is_retry } = entry;
         if !self.is_open() {
-            return Err(Fault::node_away(
+            return Err(ApiFault::node_away(
                 "the gateway is still finishing work from before its start",
             ));
         }
@@ -70,7 +75,7 @@ impl RequestService {
         let draft = asked.draft(published)?;
         let (prices, _) = self.prices().await.map_err(away)?;
         let estimate = self.node.estimate(&draft.estimate()).await.map_err(away)?;
-        let estimate = estimate.map_err(|why| Fault::not_callable(&why))?;
+        let estimate = estimate.map_err(|why| ApiFault::not_callable(&why))?;
         let question = draft.priced(&estimate, prices, self.settings.call_micro_max)?;
         let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
         let new = NewRequest {
@@ -162,7 +167,7 @@ impl RequestService {
     ) -> Result<(), Halt> {
         let ended = match &record.phase {
             Phase::Unpaid { why: Unpaid::NoMiner, .. } => {
-                Err(Fault::no_committee("too few miners could be drawn; its escrow came back"))
+                Err(ApiFault::no_committee("too few miners could be drawn; its escrow came back"))
             }
             Phase::Unpaid { why, .. } => Err(unpaid(why)),
             Phase::Settled(bill) => self.answer_of_call(record, bill, called).await?,
@@ -193,11 +198,11 @@ impl RequestService {
             }
         };
         let (Some(state), Some(published)) = (state, published) else {
-            return Ok(Err(Fault::answer_missing()));
+            return Ok(Err(ApiFault::answer_missing()));
         };
         let answer = match published.method(method) {
             Ok(method) => CallAnswer::new((record, bill), called, method, &state),
-            Err(why) => Err(Fault::call_failed_paid(&why)),
+            Err(why) => Err(ApiFault::call_failed_paid(&why)),
         };
         Ok(answer.map(Answered::Call))
     }
@@ -217,6 +222,6 @@ impl RequestService {
     }
 }
 
-fn away(error: ChainError) -> Fault {
-    Fault::node_away(&error.to_string())
+fn away(error: ChainError) -> ApiFault {
+    ApiFault::node_away(&error.to_string())
 }

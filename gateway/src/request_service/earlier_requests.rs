@@ -8,7 +8,7 @@ use types::Hash;
 use super::admission::internal;
 use super::{Progress, RequestService};
 use crate::keys::KeyId;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::record::{Record, RequestId};
 use crate::store::TakenBack;
 
@@ -26,7 +26,7 @@ impl RequestService {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(crate) fn made(&self, key: KeyId, run: Hash) -> Result<Option<Record>, Fault> {
+    pub(crate) fn made(&self, key: KeyId, run: Hash) -> Result<Option<Record>, ApiFault> {
         self.store.request_that_made(key, run).map_err(|error| internal(&error))
     }
 
@@ -39,7 +39,7 @@ impl RequestService {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub(crate) async fn take_back(&self, id: RequestId) -> Result<TakenBack, Fault> {
+    pub(crate) async fn take_back(&self, id: RequestId) -> Result<TakenBack, ApiFault> {
         let taken = self.store.take_back(id).await.map_err(|error| internal(&error))?;
         if let TakenBack::Marked(run) = taken {
             self.chain_events.wake(&run);

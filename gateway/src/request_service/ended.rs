@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use wallet::client::records::Run;
 
 use crate::market::CallAnswer;
-use crate::openai::{Completion, Fault, Reply, Spent};
+use crate::openai::{ApiFault, Completion, Reply, Spent};
 use crate::record::{Bill, Phase, Record, Unpaid};
 
 /// How a request ended.
-pub type Ended = Result<Answered, Fault>;
+pub type Ended = Result<Answered, ApiFault>;
 
 /// A request that was answered.
 #[derive(Clone, Debug)]
@@ -49,13 +49,13 @@ pub(super) fn ended(record: &Record, run: Option<&Run>, answer: Option<&str>) ->
     }
 }
 
-pub(super) fn unpaid(why: &Unpaid) -> Fault {
+pub(super) fn unpaid(why: &Unpaid) -> ApiFault {
     match why {
-        Unpaid::NoMiner => Fault::no_miner(),
-        Unpaid::Cancelled => Fault::cancelled(),
-        Unpaid::Refused(code) => Fault::chain(code),
-        Unpaid::Failed(why) => Fault::failed_unpaid(why),
-        Unpaid::Interrupted => Fault::stopping(),
+        Unpaid::NoMiner => ApiFault::no_miner(),
+        Unpaid::Cancelled => ApiFault::cancelled(),
+        Unpaid::Refused(code) => ApiFault::chain(code),
+        Unpaid::Failed(why) => ApiFault::failed_unpaid(why),
+        Unpaid::Interrupted => ApiFault::stopping(),
     }
 }
 
@@ -63,9 +63,9 @@ fn settled(record: &Record, bill: &Bill, run: Option<&Run>, answer: Option<&str>
     let Some(answer) = answer else {
         let why =
             format!("it ended with {} and without an answer that can be retrieved", bill.status);
-        return Err(Fault::failed_paid(&why));
+        return Err(ApiFault::failed_paid(&why));
     };
-    let reply = Reply::parse(answer, &bill.status).map_err(|why| Fault::failed_paid(&why))?;
+    let reply = Reply::parse(answer, &bill.status).map_err(|why| ApiFault::failed_paid(&why))?;
     let completion_tokens = run.map_or(0, |run| run.total_tokens_out);
     Ok(Answered::Chat(Box::new(Completion {
         id: completion_id(record),

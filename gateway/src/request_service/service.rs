@@ -17,7 +17,7 @@ use super::Progress;
 use crate::chain::{Node, PRICES_LAST};
 use crate::chain_events::ChainEvents;
 use crate::market::{Agents, CallQuestion, Pinned};
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::operate::Watch;
 use crate::question::{Prices, Question};
 use crate::record::{Delivery, Phase, RequestId};
@@ -237,10 +237,10 @@ impl RequestService {
         self.tasks.spawn(async move {
             match Box::pin(service.work(id, job, &tell)).await {
                 Ok(()) => (),
-                Err(Halt::Stopped) => tell.send_modify(|it| it.end(Err(Fault::stopping()))),
+                Err(Halt::Stopped) => tell.send_modify(|it| it.end(Err(ApiFault::stopping()))),
                 Err(Halt::Journal(error)) => {
                     tracing::error!(%error, "the store cannot be used; the gateway stops");
-                    tell.send_modify(|it| it.end(Err(Fault::internal())));
+                    tell.send_modify(|it| it.end(Err(ApiFault::internal())));
                     service.stop.cancel();
                 }
             }

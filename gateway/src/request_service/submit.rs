@@ -9,7 +9,7 @@ use types::Hash;
 use super::{Job, Progress, RequestService};
 use crate::keys::Key;
 use crate::model::Model;
-use crate::openai::{ChatRequest, Fault};
+use crate::openai::{ApiFault, ChatRequest};
 use crate::question::Question;
 use crate::record::{RequestId, Work};
 use crate::store::NewRequest;
@@ -37,21 +37,24 @@ impl RequestService {
     pub(crate) async fn submit(
         self: &Arc<Self>,
         entry: Submission<'_>,
-    ) -> Result<(RequestId, watch::Receiver<Progress>), Fault> {
+    ) -> Result<(RequestId, watch::Receiver<Progress>), ApiFault> {
         let Submission { key, asked, body, name, is_retry } = entry;
         let model = self.settings.model(&asked.model);
-        let model = model.map_err(|why| Fault::no_such_model(&asked.model, &why))?;
+        let model = model.map_err(|why| ApiFault::no_such_model(&asked.model, &why))?;
         if !self.is_open() {
-            return Err(Fault::node_away(
+            return Err(ApiFault::node_away(
                 "the gateway is still finishing work from before its start",
             ));
         }
-        let away = |error: ChainError| Fault::node_away(&error.to_string());
+        let away = |error: ChainError| ApiFault::node_away(&error.to_string());
         let (prices, _) = self.prices().await.map_err(away)?;
         if let Model::Agent { id, version } = &model
             && !self.node.has_agent(id, version).await.map_err(away)?
         {
-            return Err(Fault::no_such_model(&asked.model, "the chain does not have this agent"));
+            return Err(ApiFault::no_such_model(
+                &asked.model,
+                "the chain does not have this agent",
+            ));
         }
         let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
         let question = Question::new(asked, model, &self.settings, prices)?;

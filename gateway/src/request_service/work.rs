@@ -13,7 +13,7 @@ use super::ended::ended;
 use super::service::PAUSE_MS;
 use super::{Job, Progress, RequestService};
 use crate::model::Model;
-use crate::openai::Fault;
+use crate::openai::ApiFault;
 use crate::question::Question;
 use crate::record::{Bill, Included, Phase, Purpose, Record, RequestId, Unpaid, Work};
 use crate::store::About;
@@ -33,7 +33,7 @@ impl RequestService {
     ) -> Result<(), Halt> {
         loop {
             let Some(record) = self.store.request(id)? else {
-                tell.send_modify(|it| it.end(Err(Fault::internal())));
+                tell.send_modify(|it| it.end(Err(ApiFault::internal())));
                 return Ok(());
             };
             tell.send_modify(|it| {

@@ -8,7 +8,7 @@ use miner::journal::{JournalError, JournalWriter};
 use redb::{Database, Durability, ReadableDatabase, WriteTransaction};
 use tokio::sync::oneshot;
 use types::Address;
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 use super::tables::{META, OPENING, OWNER, Opening, Owner, Result, get, prepare, put};
 use crate::operate::{Counters, Meter};
@@ -64,7 +64,7 @@ impl Store {
     pub fn open(
         path: &Path,
         wallet: Address,
-        chain: Option<&Chain>,
+        chain: Option<&ChainIdentity>,
         clock: Arc<dyn Clock>,
     ) -> std::result::Result<Self, OpenError> {
         let failed = |source| OpenError::Journal { path: path.to_owned(), source };

@@ -9,7 +9,7 @@ use super::tables::{
     BODIES, DAYS, META, NAMES, NEXT, Next, OPEN, REQUESTS, Result, TALLIES, get, put, read, rows,
 };
 use crate::keys::{Key, KeyId};
-use crate::money::{Day, Demand, Refused, Standing, Tally, admit, day_of};
+use crate::money::{Day, Demand, KeyUsage, Refused, Tally, admit, day_of};
 use crate::record::{Delivery, Phase, Record, RequestId, Work};
 
 /// For how long an answer is kept for its `Idempotency-Key`.
@@ -235,7 +235,7 @@ fn admitted(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<A
     let today = day_of(now_ms);
     let mut day: Day = get(&write.open_table(DAYS)?, (key.0, today))?.unwrap_or_default();
     let demand = Demand { now_ms, model: &new.model, micro: new.micro };
-    let standing = Standing { tally: &tally, day: &day };
+    let standing = KeyUsage { tally: &tally, day: &day };
     if let Err(refused) = admit(&new.key.limits, standing, demand) {
         return Ok(Admission::Refused(refused));
     }

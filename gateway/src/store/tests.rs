@@ -9,7 +9,7 @@ use miner::outbox::{Rows as _, Slip, Verdict};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use types::{Address, Hash};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 use super::{
     About, Admission, Attached, Identity, KeyFault, NewRequest, OpenError, Store, TakenBack,
@@ -324,11 +324,11 @@ async fn a_store_is_of_one_wallet_one_chain_and_one_process() {
     let in_use = open(&path, &clock).unwrap_err();
     assert!(matches!(in_use, OpenError::InUse { .. }), "{in_use}");
     drop(store);
-    let of = |wallet, chain: Option<&Chain>| {
+    let of = |wallet, chain: Option<&ChainIdentity>| {
         let clock: Arc<dyn Clock> = Arc::<TestClock>::clone(&clock);
         Store::open(&path, wallet, chain, clock).map(drop).map_err(|error| error.to_string())
     };
-    let chain = |id: &str| Chain { chain_id: id.to_owned(), genesis_hash: Hash::ZERO };
+    let chain = |id: &str| ChainIdentity { chain_id: id.to_owned(), genesis_hash: Hash::ZERO };
     assert_eq!(Ok(()), of(WALLET, Some(&chain("a"))));
     assert!(of(WALLET, Some(&chain("b"))).unwrap_err().contains("expected wallet"));
     assert!(of(Address::new([8; 20]), None).is_err());

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use types::{Address, Hash, RunStatus};
 use wallet::client::records;
 use wallet::client::{Events, Kind, Page};
-use wallet::{Chain, Client, ClientError, OtherChain};
+use wallet::{ChainIdentity, Client, ClientError, OtherChain};
 
 use super::{
     BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, Protection, RunView, Runs,
@@ -40,7 +40,7 @@ pub struct Node {
     client: Client,
     http: reqwest::Client,
     /// The only chain that its answers may be of.
-    bound: Option<Chain>,
+    bound: Option<ChainIdentity>,
     /// Whether it has said that the chain has bonds, which it has for ever then.
     has_bonds: Arc<AtomicBool>,
 }
@@ -61,7 +61,7 @@ impl Node {
 
     /// The same node, which is to be of this chain: what it says of another is an error.
     #[must_use]
-    pub fn bound_to(self, chain: Chain) -> Self {
+    pub fn bound_to(self, chain: ChainIdentity) -> Self {
         Self { bound: Some(chain), ..self }
     }
 

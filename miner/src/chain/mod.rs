@@ -8,7 +8,7 @@ mod ports;
 
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash, RunStatus};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 pub use calls::{CallView, CallWatch, Calls, MemberView, RoundView};
 pub use ports::{Ledger, Runs, Watch};
@@ -187,8 +187,8 @@ pub struct Head {
 impl Head {
     /// Which chain it is.
     #[must_use]
-    pub fn chain(&self) -> Chain {
-        Chain { chain_id: self.chain_id.clone(), genesis_hash: self.genesis }
+    pub fn chain(&self) -> ChainIdentity {
+        ChainIdentity { chain_id: self.chain_id.clone(), genesis_hash: self.genesis }
     }
 }
 

@@ -11,7 +11,7 @@ use super::step::question;
 use super::{Inner, budget};
 use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
-use crate::policy::{Asked, Decision, Policy, Refusals, Standing, decide};
+use crate::policy::{AskedWork, Circumstances, Decision, Policy, Refusals, decide};
 use crate::ports::{AgentSession, Ask, Event};
 
 impl Inner {
@@ -102,7 +102,11 @@ impl Inner {
     }
 
     /// What this miner and the requester have at stake, as far as the run's protection makes it matter.
-    async fn ask_stakes(&self, run: &RunView, standing: &mut Standing) -> Result<(), ChainError> {
+    async fn ask_stakes(
+        &self,
+        run: &RunView,
+        standing: &mut Circumstances,
+    ) -> Result<(), ChainError> {
         let ledger = &self.parts.ledger;
         if run.claim_bond_micro() > 0 {
             let stake = ledger.stake(&self.me).await?.unwrap_or_default();
@@ -122,34 +126,34 @@ impl Inner {
         run: &RunView,
         session: &dyn AgentSession,
         output_tokens_max: u32,
-    ) -> Result<Asked, (u64, u64)> {
+    ) -> Result<AskedWork, (u64, u64)> {
         if let Some(output) = session.ask().unasked {
             let texts = output.tool_calls.iter().flat_map(|call| call.arguments.values());
             let hex = texts.map(|text| text.as_str().map_or(0, str::len)).sum::<usize>();
             let bytes = u64::try_from(hex.div_ceil(2)).unwrap_or(u64::MAX);
-            return Ok(Asked::of(&session.ask(), tokens_about(bytes)));
+            return Ok(AskedWork::of(&session.ask(), tokens_about(bytes)));
         }
         let iteration = question(session, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {
-            Ok(tokens) => Ok(Asked::of(&session.ask(), tokens)),
+            Ok(tokens) => Ok(AskedWork::of(&session.ask(), tokens)),
             Err(BackendError::TooLong { tokens_min, output_tokens, context_tokens_max }) => {
                 Err((tokens_min, context_tokens_max.saturating_sub(output_tokens).into()))
             }
             Err(error) => {
                 tracing::debug!(run = %run.id, %error, "the prompt was not counted");
-                Ok(Asked::of(&session.ask(), 0))
+                Ok(AskedWork::of(&session.ask(), 0))
             }
         }
     }
 
     /// What is known without asking anybody; the rest is taken to be well.
-    fn known(&self, run: &RunView, policy: &Policy) -> Result<Standing, Halt> {
+    fn known(&self, run: &RunView, policy: &Policy) -> Result<Circumstances, Halt> {
         let now_ms = self.parts.clock.now_ms();
         let day = self.parts.journal.day(now_ms)?;
         let entry = self.parts.journal.entry(&run.id)?;
         let journal = entry.filter(stands_against).map(|entry| entry.phase.to_string());
         let busy = u64::try_from(self.busy.lock().len()).unwrap_or(u64::MAX);
-        Ok(Standing {
+        Ok(Circumstances {
             now_ms,
             miner: self.me,
             balance_micro: u64::MAX,

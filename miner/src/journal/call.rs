@@ -48,7 +48,7 @@ pub struct Said {
 /// How a member stands when a round is decided (docs/protocol.md section 18.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum CallStanding {
     /// It gave the answer that stands.
     Agreed,
     /// It gave another answer.
@@ -69,7 +69,7 @@ pub struct CallOutcome {
     /// How the call ended.
     pub status: CallStatus,
     /// How the member stood.
-    pub standing: Standing,
+    pub standing: CallStanding,
     /// What it got, micro-OMBRA.
     pub paid_micro: u64,
     /// What it lost of its bond, micro-OMBRA.
@@ -98,7 +98,7 @@ pub struct CallEntry {
     /// The agent's executor, once its metadata were read.
     pub executor: Option<ExecutorId>,
     /// How this miner stood when its round was decided; an appeal may change it.
-    pub standing: Option<Standing>,
+    pub standing: Option<CallStanding>,
     /// When it was noticed that this miner was drawn, milliseconds since 1970.
     pub assigned_ms: u64,
 }
@@ -205,7 +205,7 @@ impl Said {
     }
 }
 
-impl Standing {
+impl CallStanding {
     /// A fixed word for programs and metrics.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -220,7 +220,7 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for CallStanding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Agreed => "agrees with the answer that stands",
@@ -265,12 +265,12 @@ impl Served {
         }
         let CallOutcome { status: _, standing, paid_micro, penalty_micro } = *outcome;
         let count = match standing {
-            Standing::Agreed => &mut self.agreed,
-            Standing::Dissented => &mut self.dissented,
-            Standing::Undecided => &mut self.undecided,
-            Standing::Unable => &mut self.unable,
-            Standing::Withheld => &mut self.withheld,
-            Standing::Absent => &mut self.absent,
+            CallStanding::Agreed => &mut self.agreed,
+            CallStanding::Dissented => &mut self.dissented,
+            CallStanding::Undecided => &mut self.undecided,
+            CallStanding::Unable => &mut self.unable,
+            CallStanding::Withheld => &mut self.withheld,
+            CallStanding::Absent => &mut self.absent,
         };
         *count = count.saturating_add(1);
         self.penalised = self.penalised.saturating_add(u64::from(penalty_micro > 0));

@@ -39,7 +39,7 @@ use std::time::Instant;
 use agent::messages::ToolSpec;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, WriteTransaction};
 use types::{Address, Hash};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 use crate::policy::Decision;
 use crate::ports::{Counters, Event};
@@ -87,7 +87,7 @@ impl Journal {
     /// # Errors
     /// When another process has it open, it is of another wallet, chain or format, or the file
     /// cannot be read.
-    pub fn open(path: &Path, miner: Address, chain: &Chain) -> Result<Self> {
+    pub fn open(path: &Path, miner: Address, chain: &ChainIdentity) -> Result<Self> {
         let database = Database::create(path).map_err(|source| JournalError::open(path, source))?;
         let wanted = Owner::of(miner, chain);
         let write = database.begin_write()?;

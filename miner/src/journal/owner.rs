@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 /// The form of the records. A journal of another version is not opened.
 pub const FORMAT_VERSION: u32 = 1;
@@ -22,8 +22,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    pub(super) fn of(miner: Address, chain: &Chain) -> Self {
-        let Chain { chain_id, genesis_hash } = chain;
+    pub(super) fn of(miner: Address, chain: &ChainIdentity) -> Self {
+        let ChainIdentity { chain_id, genesis_hash } = chain;
         let chain_id = Some(chain_id.clone());
         Self { format: FORMAT_VERSION, miner, genesis: *genesis_hash, chain_id }
     }

@@ -6,7 +6,7 @@ use agent::messages::{End, Output, ToolCall, ToolSpec};
 use futures::StreamExt;
 use serde_json::{Map, json};
 use types::{Address, Hash, Keypair, RunStatus};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 use super::entry::{
     CallRecord, CallState, Day, Entry, Outcome, Parcel, Phase, Purpose, StepRecord, Turn,
@@ -225,8 +225,8 @@ fn nothing_is_next_when_it_is_over() {
     }
 }
 
-fn chain(id: &str, genesis_hash: Hash) -> Chain {
-    Chain { chain_id: id.into(), genesis_hash }
+fn chain(id: &str, genesis_hash: Hash) -> ChainIdentity {
+    ChainIdentity { chain_id: id.into(), genesis_hash }
 }
 
 fn open(folder: &tempfile::TempDir) -> Result<Journal, JournalError> {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use types::agent::ExecutorId;
 
-use agent::executor::{Executors, Fault, faults_of};
+use agent::executor::{Executors, SelftestFault, faults_of};
 
 /// A test counts for so long; strangers who bring about dissents cannot keep a machine busy with tests.
 const TEST_PAUSE: Duration = Duration::from_secs(600);
@@ -31,7 +31,7 @@ pub struct Fitness {
 
 #[derive(Clone, Debug)]
 struct TestResult {
-    fault: Option<Fault>,
+    fault: Option<SelftestFault>,
     tested: Instant,
 }
 
@@ -77,7 +77,7 @@ impl Fitness {
     /// As if an executor had failed its test.
     #[cfg(test)]
     pub(super) fn fail(&self, executor: ExecutorId, fault: &str) {
-        let fault = Some(Fault { why: fault.to_owned(), is_unable: false });
+        let fault = Some(SelftestFault { why: fault.to_owned(), is_unable: false });
         let result = TestResult { fault, tested: Instant::now() };
         self.results.lock().insert(executor, result);
     }
@@ -116,15 +116,16 @@ impl Fitness {
         let faults = tokio::task::spawn_blocking(move || faults_of(&executors, &id)).await;
         let fault = match faults {
             Ok(faults) => faults.into_iter().next(),
-            Err(error) => {
-                Some(Fault { why: format!("the test broke off: {error}"), is_unable: false })
-            }
+            Err(error) => Some(SelftestFault {
+                why: format!("the test broke off: {error}"),
+                is_unable: false,
+            }),
         };
         match &fault {
-            Some(Fault { why, is_unable: true }) => {
+            Some(SelftestFault { why, is_unable: true }) => {
                 tracing::warn!(%executor, why, "testing an executor again; taking no calls");
             }
-            Some(Fault { why, is_unable: false }) => {
+            Some(SelftestFault { why, is_unable: false }) => {
                 tracing::error!(%executor, why, "this machine computes other results; no calls");
             }
             None => (),

@@ -6,7 +6,7 @@ use types::Address;
 use types::call::{CallStatus, Outcome};
 
 use crate::chain::{CallView, MemberView, RoundView};
-use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Standing};
+use crate::journal::call::{CallEntry, CallOutcome, CallPhase, CallStanding};
 
 /// What to do next about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Step {
     /// It is too late, for this reason: write that down.
     Miss(&'static str),
     /// The round is decided: write down how this miner stands.
-    Judge(Standing),
+    Judge(CallStanding),
     /// The work is over: write that down.
     Close(CallOutcome),
     /// Wait until something happens to the call soon.
@@ -114,14 +114,14 @@ fn after(entry: &CallEntry, round: &RoundView, member: &MemberView) -> Step {
 
 /// How a member of a decided round stands.
 #[must_use]
-pub fn standing(member: &MemberView) -> Standing {
+pub fn standing(member: &MemberView) -> CallStanding {
     match (&member.commitment, &member.revealed, member.agreed) {
-        (None, _, _) => Standing::Absent,
-        (Some(_), None, _) => Standing::Withheld,
-        (Some(_), Some(answer), _) if answer.outcome == Outcome::Unable => Standing::Unable,
-        (Some(_), Some(_), Some(true)) => Standing::Agreed,
-        (Some(_), Some(_), Some(false)) => Standing::Dissented,
-        (Some(_), Some(_), None) => Standing::Undecided,
+        (None, _, _) => CallStanding::Absent,
+        (Some(_), None, _) => CallStanding::Withheld,
+        (Some(_), Some(answer), _) if answer.outcome == Outcome::Unable => CallStanding::Unable,
+        (Some(_), Some(_), Some(true)) => CallStanding::Agreed,
+        (Some(_), Some(_), Some(false)) => CallStanding::Dissented,
+        (Some(_), Some(_), None) => CallStanding::Undecided,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::chain::CallView;
 use crate::engine::error::{Halt, Pauses};
 use crate::engine::outbox::About;
 use crate::engine::tx_outcome::Verdict;
-use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Paused, Said, Standing};
+use crate::journal::call::{CallEntry, CallOutcome, CallPhase, CallStanding, Paused, Said};
 use crate::journal::entry::Purpose;
 use crate::ports::Event;
 
@@ -138,7 +138,7 @@ impl Shared {
     async fn judge(
         &self,
         entry: &CallEntry,
-        standing: Standing,
+        standing: CallStanding,
         view: &CallView,
     ) -> Result<(), Halt> {
         let judged = CallEntry { standing: Some(standing), ..entry.clone() };
@@ -150,14 +150,17 @@ impl Shared {
     async fn put_judged(
         &self,
         entry: &CallEntry,
-        standing: Standing,
+        standing: CallStanding,
         view: &CallView,
     ) -> Result<(), Halt> {
         let journal = &self.inner.parts.journal;
         let agreed = match standing {
-            Standing::Agreed => true,
-            Standing::Dissented => false,
-            Standing::Undecided | Standing::Unable | Standing::Withheld | Standing::Absent => {
+            CallStanding::Agreed => true,
+            CallStanding::Dissented => false,
+            CallStanding::Undecided
+            | CallStanding::Unable
+            | CallStanding::Withheld
+            | CallStanding::Absent => {
                 return Ok(journal.put_call(entry).await?);
             }
         };

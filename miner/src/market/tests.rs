@@ -20,7 +20,7 @@ use super::{MarketConfig, OfferConfig, Receipts, Times};
 use crate::chain::fake::State;
 use crate::chain::fake::market::{EXECUTOR, MIN_BOND, PER_CALL};
 use crate::chain::{CallView, MemberView, RoundView};
-use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Standing};
+use crate::journal::call::{CallEntry, CallOutcome, CallPhase, CallStanding};
 use crate::journal::{COMPARED_KEPT, Journal};
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_member_executes_commits_reveals_and_is_paid() {
     assert_eq!(bench.sent_for_calls(), ["CALL_COMMIT", "CALL_REVEAL"]);
     let entry = bench.entry(&call);
     let CallPhase::Over(outcome) = &entry.phase else { panic!("{entry:?}") };
-    assert_eq!((outcome.standing, outcome.penalty_micro), (Standing::Agreed, 0));
+    assert_eq!((outcome.standing, outcome.penalty_micro), (CallStanding::Agreed, 0));
     assert!(outcome.paid_micro >= PER_CALL, "{outcome:?}");
     let served = bench.journal.served().unwrap();
     assert_eq!((served.elected, served.agreed), (1, 1));
@@ -274,7 +274,7 @@ async fn a_member_of_the_first_round_notices_an_appeal_and_follows_the_call_to_i
     let call = (0..50).map(|_| bench.call("hello", appealable)).find(is_mine).unwrap();
     let decided = |state: &State| state.call(&call).unwrap().status.is_decided();
     bench.during(bench.chain.until(decided)).await;
-    bench.during(bench.until_journal(|it| it.standing == Some(Standing::Agreed))).await;
+    bench.during(bench.until_journal(|it| it.standing == Some(CallStanding::Agreed))).await;
     assert!(!bench.entry(&call).is_over());
     bench.chain.settle(&call);
     bench.serve(&call).await;
@@ -351,7 +351,7 @@ fn what_follows_is_decided_by_journal_and_chain_together() {
         (CallPhase::Committed, revealing, 2, mine, Step::Miss("the time to reveal was over")),
         (CallPhase::RevealSigned, revealing, 1, mine, Step::Resend),
         (CallPhase::Revealed, revealing, 1, mine, Step::AwaitPhase),
-        (CallPhase::Missed(String::new()), committing, 2, None, Step::Judge(Standing::Absent)),
+        (CallPhase::Missed(String::new()), committing, 2, None, Step::Judge(CallStanding::Absent)),
     ] {
         let view = view(status, rounds, commitment);
         let found = next(&entry(phase.clone()), Some(&view), &me());
@@ -364,7 +364,7 @@ fn what_follows_is_decided_by_journal_and_chain_together() {
 async fn a_journal_of_an_older_version_has_no_calls_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
-    let chain = wallet::Chain { chain_id: "test".into(), genesis_hash: Hash::ZERO };
+    let chain = wallet::ChainIdentity { chain_id: "test".into(), genesis_hash: Hash::ZERO };
     drop(Journal::open(&path, me(), &chain).unwrap());
     let database = redb::Database::create(&path).unwrap();
     let write = database.begin_write().unwrap();
@@ -384,7 +384,7 @@ async fn a_journal_of_an_older_version_has_no_calls_and_goes_on() {
     assert_eq!(journal.open_calls().unwrap(), vec![entry.clone()]);
     let outcome = CallOutcome {
         status: CallStatus::Success,
-        standing: Standing::Withheld,
+        standing: CallStanding::Withheld,
         paid_micro: 0,
         penalty_micro: 7,
     };

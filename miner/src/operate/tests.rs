@@ -10,7 +10,7 @@ use agent::tools::Surroundings;
 use agent::tools::ports::SystemNames;
 use parking_lot::Mutex;
 use types::{Hash, Keypair, Params, RunStatus};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 use super::alarm::InForce;
 use super::tell::{Wanted, runs, status, why};
@@ -197,7 +197,7 @@ fn a_tally_counts_what_was_decided_since_there_was_work_and_hands_all_on() {
 }
 
 fn journal(folder: &tempfile::TempDir) -> Journal {
-    let chain = Chain { chain_id: "chain".into(), genesis_hash: Hash::digest(b"genesis") };
+    let chain = ChainIdentity { chain_id: "chain".into(), genesis_hash: Hash::digest(b"genesis") };
     Journal::open(&folder.path().join("journal"), me(), &chain).unwrap()
 }
 

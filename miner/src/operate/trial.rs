@@ -7,7 +7,7 @@ use types::{Address, Hash};
 
 use crate::adapters::Understanding;
 use crate::chain::{ChainError, Ledger, RunView, Runs};
-use crate::policy::{Asked, Bonded, Decision, Policy, Refusals, Standing, decide};
+use crate::policy::{AskedWork, Bonded, Circumstances, Decision, Policy, Refusals, decide};
 use crate::ports::Courses;
 use crate::settings::{ModelConfig, Settings};
 
@@ -70,7 +70,7 @@ impl Trial {
         let mut tried = Vec::new();
         for run in runs {
             let run = self.policy.narrowed(run);
-            let standing = Standing {
+            let standing = Circumstances {
                 now_ms,
                 miner: wallet.unwrap_or_default(),
                 balance_micro,
@@ -104,8 +104,8 @@ impl Trial {
         &self,
         node: &impl Runs,
         run: &RunView,
-        mut standing: Standing,
-    ) -> Result<Standing, ChainError> {
+        mut standing: Circumstances,
+    ) -> Result<Circumstances, ChainError> {
         let bytes_max = usize::try_from(self.policy.prompt_bytes_max).unwrap_or(usize::MAX);
         let blob = match &run.prompt_blob_id {
             None => None,
@@ -125,7 +125,7 @@ impl Trial {
             Err(why) => standing.unreadable = Some(why),
             Ok(session) => {
                 standing.asked =
-                    Some(Asked::of(&session.ask(), tokens_about(standing.prompt_bytes)));
+                    Some(AskedWork::of(&session.ask(), tokens_about(standing.prompt_bytes)));
                 let grant = session.grant();
                 standing.tools_offered = self.offered(&grant);
                 standing.tools_missing = self.missing(&grant);
@@ -170,8 +170,8 @@ async fn staked(
     node: &impl Ledger,
     wallet: Option<&Address>,
     run: &RunView,
-    mut standing: Standing,
-) -> Result<Standing, ChainError> {
+    mut standing: Circumstances,
+) -> Result<Circumstances, ChainError> {
     if let Some(wallet) = wallet.filter(|_| run.claim_bond_micro() > 0) {
         let stake = node.stake(wallet).await?.unwrap_or_default();
         let (bonded_micro, free_micro) = (stake.bonded_micro, stake.free_micro());

@@ -17,7 +17,7 @@ use crate::ports::Ask;
 
 /// What a decision depends on, beside the policy and the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Circumstances {
     /// The time, milliseconds since 1970.
     pub now_ms: u64,
     /// This miner.
@@ -47,7 +47,7 @@ pub struct Standing {
     /// Bytes of the prompt, its blob included.
     pub prompt_bytes: u64,
     /// What is asked of the model; none if the request was not read yet.
-    pub asked: Option<Asked>,
+    pub asked: Option<AskedWork>,
     /// The tokens of a prompt for which the model has no room, and the most that it has room for.
     pub too_long: Option<(u64, u64)>,
     /// Why the request cannot be worked on; none if it can.
@@ -78,7 +78,7 @@ pub struct Refusals {
 
 /// What a request asks of the model, as far as it is money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedWork {
     /// About how many tokens the prompt has.
     pub prompt_tokens: u64,
     /// The tokens of the shortest answer, where the request allows only answers of a form, and no more
@@ -97,7 +97,7 @@ impl Refusals {
     }
 }
 
-impl Asked {
+impl AskedWork {
     /// What is asked with a prompt of so many tokens.
     #[must_use]
     pub fn of(ask: &Ask<'_>, prompt_tokens: u64) -> Self {
@@ -165,7 +165,7 @@ impl fmt::Display for Decision {
 
 /// Decides about a run. Pure: the same arguments give the same decision.
 #[must_use]
-pub fn decide(policy: &Policy, run: &RunView, standing: &Standing) -> Decision {
+pub fn decide(policy: &Policy, run: &RunView, standing: &Circumstances) -> Decision {
     if let Some(reason) = skip(policy, run, standing) {
         return Decision::Skip(reason);
     }
@@ -188,7 +188,7 @@ pub fn jitter_ms(miner: &Address, run: &Hash, max_ms: u64) -> u64 {
 }
 
 /// Why the run itself is ruled out.
-fn skip(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+fn skip(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reason> {
     if run.status != RunStatus::Pending {
         return Some(Reason::NotPending { status: run.status });
     }
@@ -216,7 +216,7 @@ fn skip_requester(policy: &Policy, run: &RunView) -> Option<Reason> {
 }
 
 /// What the requester asks of a miner as its protection, and what it is known to do with it.
-fn skip_protection(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+fn skip_protection(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reason> {
     let protection = run.protection.as_ref()?;
     let listed = &protection.miners;
     if !listed.is_empty() && !listed.contains(&standing.miner) {
@@ -253,7 +253,7 @@ fn skip_money(policy: &Policy, run: &RunView) -> Option<Reason> {
     (margin < min_micro).then_some(Reason::MarginTooLow { got_micro: margin, min_micro })
 }
 
-fn skip_work(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+fn skip_work(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reason> {
     let got = run.steps_max;
     if got > policy.steps_max {
         return Some(Reason::StepsTooMany { got, max: policy.steps_max });
@@ -289,8 +289,8 @@ fn skip_work(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reas
 }
 
 /// What is read is paid only by what is put out.
-fn skip_prompt(policy: &Policy, run: &RunView, asked: Asked) -> Option<Reason> {
-    let Asked { prompt_tokens, form_tokens, has_tools } = asked;
+fn skip_prompt(policy: &Policy, run: &RunView, asked: AskedWork) -> Option<Reason> {
+    let AskedWork { prompt_tokens, form_tokens, has_tools } = asked;
     let paid = budget::output_tokens_max(run).unwrap_or_default();
     // Where steps are short, the answer takes more of them, and each reads the prompt again.
     let step_max = run.step_tokens_max(u64::MAX);
@@ -305,7 +305,7 @@ fn skip_prompt(policy: &Policy, run: &RunView, asked: Asked) -> Option<Reason> {
     (income_micro < cost_micro).then_some(Reason::PromptUnpaid { tokens, cost_micro, income_micro })
 }
 
-fn skip_model(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+fn skip_model(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reason> {
     let hint = run.model_hint.as_deref().map(str::trim).filter(|hint| !hint.is_empty());
     let Some(hint) = hint else {
         return (!policy.unnamed_models).then_some(Reason::ModelUnnamed);
@@ -315,14 +315,14 @@ fn skip_model(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Rea
     (!known).then(|| Reason::ModelUnknown { hint: hint.to_owned() })
 }
 
-fn skip_time(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+fn skip_time(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reason> {
     let left_ms = run.deadline_ms?.saturating_sub(standing.now_ms);
     let min_ms = policy.pending_left_ms_min;
     (left_ms < min_ms).then_some(Reason::TooLate { left_ms, min_ms })
 }
 
 /// What stands against claiming anything now.
-fn wait(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+fn wait(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reason> {
     if !policy.claiming {
         return Some(Reason::Paused);
     }
@@ -358,7 +358,7 @@ fn wait(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
 fn wait_bond(
     policy: &Policy,
     run: &RunView,
-    standing: &Standing,
+    standing: &Circumstances,
     bonded: Bonded,
 ) -> Option<Reason> {
     let (needed_micro, Bonded { bonded_micro, free_micro }) = (run.claim_bond_micro(), bonded);

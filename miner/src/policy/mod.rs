@@ -14,7 +14,7 @@ use types::Address;
 
 use crate::chain::RunView;
 
-pub use decide::{Asked, Bonded, Decision, Refusals, Standing, decide, jitter_ms};
+pub use decide::{AskedWork, Bonded, Circumstances, Decision, Refusals, decide, jitter_ms};
 pub use reason::{Reason, Unit};
 
 /// What is claimed; the table `[policy]` of the miner's configuration. Units are in the names.
@@ -118,7 +118,7 @@ const STEPS_MAX: u64 = types::params::MAX_STEPS_MAX;
 /// One thing that is wrong with a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("policy.{field} is {got}; expected {expected}")]
-pub struct Fault {
+pub struct PolicyFault {
     /// The setting.
     pub field: &'static str,
     /// Its value.
@@ -143,13 +143,13 @@ pub enum PolicyError {
     Malformed(#[from] toml::de::Error),
     /// Values make no sense.
     #[error("{}", sentences(.0))]
-    Faults(Vec<Fault>),
+    Faults(Vec<PolicyFault>),
     /// Another table of the file.
     #[error("{0}")]
     Other(String),
 }
 
-fn sentences(faults: &[Fault]) -> String {
+fn sentences(faults: &[PolicyFault]) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -199,11 +199,11 @@ impl Policy {
 
     /// Everything that is wrong with the values.
     #[must_use]
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<PolicyFault> {
         let mut faults = Vec::new();
         let mut check = |ok: bool, field, got: String, expected: String| {
             if !ok {
-                faults.push(Fault { field, got, expected });
+                faults.push(PolicyFault { field, got, expected });
             }
         };
         let within = |value: u64, low: u64, high: u64| (low..=high).contains(&value);

@@ -7,8 +7,8 @@ use serde_json::json;
 use types::{Address, Hash, Keypair, RunStatus};
 
 use super::{
-    Asked, Bonded, Decision, Policy, PolicyError, PolicyFile, Reason, Refusals, Standing, Unit,
-    decide, jitter_ms,
+    AskedWork, Bonded, Circumstances, Decision, Policy, PolicyError, PolicyFile, Reason, Refusals,
+    Unit, decide, jitter_ms,
 };
 use crate::chain::{Protection, RunView};
 use crate::ports::Ask;
@@ -42,8 +42,8 @@ fn run() -> RunView {
     }
 }
 
-fn standing() -> Standing {
-    Standing {
+fn standing() -> Circumstances {
+    Circumstances {
         now_ms: 0,
         miner: address(9),
         balance_micro: 50,
@@ -66,11 +66,11 @@ fn standing() -> Standing {
     }
 }
 
-fn asked(prompt_tokens: u64, form_tokens: Option<u64>) -> Asked {
-    Asked { prompt_tokens, form_tokens, has_tools: false }
+fn asked(prompt_tokens: u64, form_tokens: Option<u64>) -> AskedWork {
+    AskedWork { prompt_tokens, form_tokens, has_tools: false }
 }
 
-type Change = fn(&mut Policy, &mut RunView, &mut Standing);
+type Change = fn(&mut Policy, &mut RunView, &mut Circumstances);
 
 fn decision(change: Change) -> Decision {
     let (mut policy, mut run, mut standing) = (Policy::default(), run(), standing());
@@ -191,7 +191,7 @@ fn a_run_whose_bond_is_neither_free_nor_to_be_had_waits() {
         let claim_bond_micro = 100_000;
         run.protection = Some(Protection { claim_bond_micro, ..Protection::default() });
         let bonded = Some(Bonded { bonded_micro: 150_000, free_micro });
-        decide(&Policy::default(), &run, &Standing { balance_micro, bonded, ..standing() })
+        decide(&Policy::default(), &run, &Circumstances { balance_micro, bonded, ..standing() })
     };
     let (needed_micro, free_micro) = (100_000, 40_000);
     let low = Reason::BondLow { needed_micro, free_micro, room_micro: 59_999 };
@@ -208,7 +208,7 @@ fn short_steps_make_a_prompt_cost_as_often_as_it_is_read() {
         decide(
             &Policy::default(),
             &run,
-            &Standing { asked: Some(asked(2_000, None)), ..standing() },
+            &Circumstances { asked: Some(asked(2_000, None)), ..standing() },
         )
     };
     assert_eq!("CLAIM", decided(None).code());
@@ -407,10 +407,11 @@ fn a_pipe_is_no_configuration_and_nobody_waits_for_its_writer() {
 
 #[test]
 fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
-    let decided = |asked: Asked, change: fn(&mut Policy, &mut RunView)| {
+    let decided = |asked: AskedWork, change: fn(&mut Policy, &mut RunView)| {
         let (mut policy, mut run) = (Policy::default(), run());
         change(&mut policy, &mut run);
-        let code = decide(&policy, &run, &Standing { asked: Some(asked), ..standing() }).code();
+        let code =
+            decide(&policy, &run, &Circumstances { asked: Some(asked), ..standing() }).code();
         code == "CLAIM"
     };
     let plain: fn(&mut Policy, &mut RunView) = |_, _| ();
@@ -425,7 +426,7 @@ fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
         (r.max_fee_micro, p.min_max_fee_micro, p.min_margin_micro) = (400, 100, -9_999);
     }));
     // With tools it is read once for each step that is expected.
-    let tools = |prompt_tokens| Asked { has_tools: true, ..asked(prompt_tokens, None) };
+    let tools = |prompt_tokens| AskedWork { has_tools: true, ..asked(prompt_tokens, None) };
     assert!(decided(tools(50_099), plain));
     assert!(!decided(tools(50_100), plain));
     assert!(decided(tools(50_100), |_, r| r.steps_max = 1));
@@ -435,7 +436,7 @@ fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
 
 #[test]
 fn what_a_form_allows_bounds_what_is_earned_unless_the_model_thinks() {
-    let of = |constraint: &Constraint, thinks| Asked::of(&asks(constraint, thinks, None), 7);
+    let of = |constraint: &Constraint, thinks| AskedWork::of(&asks(constraint, thinks, None), 7);
     let texts = Constraint::OneOf(vec!["certainly".into(), "no".into()]);
     assert_eq!(asked(7, Some(1)), of(&texts, false));
     assert_eq!(asked(7, None), of(&texts, true));
@@ -445,9 +446,9 @@ fn what_a_form_allows_bounds_what_is_earned_unless_the_model_thinks() {
         "required": ["city"], "additionalProperties": false });
     let of_schema = Constraint::Json { schema, alone: true };
     assert_eq!(asked(7, Some(3)), of(&of_schema, false), "{}", r#"{"city":""}"#);
-    let bounded = |left| Asked::of(&asks(&of_schema, false, Some(left)), 7).form_tokens;
+    let bounded = |left| AskedWork::of(&asks(&of_schema, false, Some(left)), 7).form_tokens;
     assert_eq!((Some(1), Some(3)), (bounded(1), bounded(100)));
-    assert_eq!(Some(5), Asked::of(&asks(&Constraint::Free, false, Some(5)), 7).form_tokens);
+    assert_eq!(Some(5), AskedWork::of(&asks(&Constraint::Free, false, Some(5)), 7).form_tokens);
 }
 
 fn asks(constraint: &Constraint, thinks: bool, output_tokens_left: Option<u32>) -> Ask<'_> {

@@ -7,12 +7,12 @@ use state::StorageError;
 use store::snapshots::{self, OfferHead};
 use types::Hash;
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 
 /// The committed chain, in binary form.
-pub(crate) struct ServedChain(pub(crate) Arc<Chain>);
+pub(crate) struct ServedChain(pub(crate) Arc<NodeChain>);
 
-impl p2p::ports::Chain for ServedChain {
+impl p2p::ports::ChainSource for ServedChain {
     fn status(&self) -> Status {
         Status { earliest: self.0.store().earliest(), tip: self.0.tip().height }
     }

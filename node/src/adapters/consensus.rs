@@ -15,7 +15,7 @@ use types::block::BlockTx;
 use types::{Address, Block, CheckedTx, Hash, Header, Keypair, SizeLimits, UncheckedBlock};
 
 use crate::adapters::events::EventBus;
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
 use crate::metrics::BlockMetrics;
 use crate::pace::Wake;
@@ -33,7 +33,7 @@ const BLOCK_TXS_MAX: usize = 20_000;
 
 /// The ledger over store and pool.
 pub(crate) struct ChainLedger {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) verifier: txpool::verifier::Verifier,
     pub(crate) bus: Arc<EventBus>,

@@ -14,8 +14,8 @@ use txpool::{Accepted, Pool};
 use types::{Address, Code, Hash};
 
 use crate::adapters::events::EventBus;
-use crate::chain::Chain;
-use crate::fault::Fault;
+use crate::chain::NodeChain;
+use crate::fault::NodeFault;
 use crate::ingest::{Answer, IngestError, IngestHandle, Origin, Text};
 use crate::sync::SyncState;
 
@@ -28,7 +28,7 @@ const LIST_AGE_MAX: Duration = Duration::from_secs(1);
 /// anyhow.
 #[derive(Clone)]
 pub(crate) struct GossipPool {
-    chain: Arc<Chain>,
+    chain: Arc<NodeChain>,
     pool: Arc<Pool>,
     ingest: IngestHandle,
     sync: Arc<SyncState>,
@@ -44,7 +44,7 @@ struct Listed {
 
 impl GossipPool {
     pub(crate) fn new(
-        chain: Arc<Chain>,
+        chain: Arc<NodeChain>,
         pool: Arc<Pool>,
         ingest: IngestHandle,
         sync: Arc<SyncState>,
@@ -199,7 +199,7 @@ pub(crate) async fn announce(
     bus: Arc<EventBus>,
     handle: Handle,
     stop: CancellationToken,
-) -> Result<(), Fault> {
+) -> Result<(), NodeFault> {
     let mut accepted = bus.accepted();
     let work = async {
         loop {

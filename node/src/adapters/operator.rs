@@ -8,11 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rpc::ports::{
-    Admin, AdminError, Check, Clock, Fault, Identity, Network, Peer, PeerChange, Readiness, Trust,
+    Admin, AdminError, Check, Clock, Identity, Network, Peer, PeerChange, PortFault, Readiness,
+    Trust,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
 use crate::engine::EngineControl;
 use crate::forks;
@@ -31,7 +32,7 @@ impl Clock for SystemClock {
 
 /// What `/readyz` looks at.
 pub(crate) struct Health {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) network: Arc<Peers>,
     pub(crate) sync: Arc<SyncState>,
     pub(crate) data: PathBuf,
@@ -199,7 +200,7 @@ impl Peers {
     pub(crate) async fn run(
         self: Arc<Self>,
         stop: CancellationToken,
-    ) -> Result<(), crate::fault::Fault> {
+    ) -> Result<(), crate::fault::NodeFault> {
         stop.run_until_cancelled(self.watch()).await;
         Ok(())
     }
@@ -329,7 +330,7 @@ impl Admin for Operator {
         let dropped = self
             .pool
             .clear(now_ms())
-            .map_err(|fault| AdminError::Fault(Fault::new("flushing the pool", fault)))?;
+            .map_err(|fault| AdminError::Fault(PortFault::new("flushing the pool", fault)))?;
         Ok(u64::try_from(dropped).unwrap_or(u64::MAX))
     }
 

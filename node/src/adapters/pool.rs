@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rpc::ports::{
-    Effects, Fault, PendingAccount, PoolCount, PoolTx, Projection, SenderContent, SettlementNow,
-    Slice, SubmitError,
+    Effects, PendingAccount, PoolCount, PoolTx, PortFault, Projection, SenderContent,
+    SettlementNow, Slice, SubmitError,
 };
 use serde_json::value::RawValue;
 use state::{PendingState, Retracted, SharedPending, StorageError, TxError, fees, tables, view};
@@ -19,7 +19,7 @@ use types::{
 };
 
 use crate::adapters::events::dropped;
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
 use crate::sync::SyncState;
 
@@ -28,7 +28,7 @@ use crate::sync::SyncState;
 /// whatever is committed meanwhile. What fails here fails for whoever asked: the node stops for faults
 /// of execution and commits, not of questions.
 pub(crate) struct Pending {
-    chain: Arc<Chain>,
+    chain: Arc<NodeChain>,
     state: Arc<SharedPending>,
     /// States that the pool has done with. Taking a large one down takes as long as a small rebuild,
     /// and the pool is waited for.
@@ -41,7 +41,7 @@ const SPENT_MAX: usize = 4;
 impl Pending {
     /// # Errors
     /// [`StorageError`] if the chain has no genesis yet.
-    pub(crate) fn new(chain: Arc<Chain>) -> Result<Self, StorageError> {
+    pub(crate) fn new(chain: Arc<NodeChain>) -> Result<Self, StorageError> {
         let rules = Arc::clone(&chain.spec().rules);
         let state = Arc::new(SharedPending::new(chain.store().pin()?.into(), rules)?);
         Ok(Self { chain, state, spent: Mutex::default() })
@@ -168,7 +168,7 @@ impl PendingLedger for PoolLedger {
 }
 
 /// Included transactions, for the pool.
-pub(crate) struct IncludedTxs(pub(crate) Arc<Chain>);
+pub(crate) struct IncludedTxs(pub(crate) Arc<NodeChain>);
 
 impl txpool::ports::CommittedChain for IncludedTxs {
     fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
@@ -177,19 +177,20 @@ impl txpool::ports::CommittedChain for IncludedTxs {
 }
 
 impl Projection for Projected {
-    fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
+    fn account(&self, address: &Address) -> Result<PendingAccount, PortFault> {
         if let Some(state) = self.committed() {
             let account = view::get::<tables::Accounts>(&state, address);
-            let account = account.map_err(|error| Fault::new("reading an account", error))?;
+            let account = account.map_err(|error| PortFault::new("reading an account", error))?;
             let Account { nonce, balance } = account.unwrap_or_default();
             return Ok(PendingAccount { nonce, balance });
         }
         let account = self.pool.account(*address);
-        let account = account.map_err(|error| Fault::new("reading a pending account", error))?;
+        let account =
+            account.map_err(|error| PortFault::new("reading a pending account", error))?;
         Ok(PendingAccount { nonce: account.nonce, balance: account.balance })
     }
 
-    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
+    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, PortFault> {
         let read = || {
             let run = match self.committed() {
                 Some(state) => view::get::<tables::Runs>(&state, agent_run_id)?,
@@ -203,7 +204,7 @@ impl Projection for Projected {
             };
             Ok(Some(SettlementNow { total_tokens_out: tokens, step_count: steps, fees }))
         };
-        read().map_err(|error: StorageError| Fault::new("computing a settlement", error))
+        read().map_err(|error: StorageError| PortFault::new("computing a settlement", error))
     }
 
     fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
@@ -229,7 +230,7 @@ impl Projection for Projected {
         let effects = self.pending.state.simulate(&tx, rules.height, now_ms());
         let effects = effects.map_err(|error| match error {
             TxError::Rejected(reason) => SubmitError::Rejected(*reason),
-            TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),
+            TxError::Storage(fault) => SubmitError::Fault(PortFault::new("simulating", fault)),
         })?;
         let balances = effects.balances.into_iter();
         Ok(Effects {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Census, Certificate, Equivocation, Escrows, Fault, IncludedTx, MinerEntry, Proof,
+    self, Census, Certificate, Equivocation, Escrows, IncludedTx, MinerEntry, PortFault, Proof,
     ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator, ValidatorVote,
 };
 use state::StorageError;
@@ -24,20 +24,20 @@ use types::{
     SealedTx, Step, Supply, TxLocation,
 };
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::validator_sets::set_of;
 
 /// The reading side of the interfaces. Every call looks at one moment of the chain.
 pub(crate) struct Reads {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
 }
 
-fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> Fault {
+fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> PortFault {
     move |error| {
         if let StorageError::History { earliest } = error {
-            return Fault::history(earliest);
+            return PortFault::history(earliest);
         }
-        Fault::new(doing, error)
+        PortFault::new(doing, error)
     }
 }
 
@@ -46,12 +46,12 @@ fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> Fault {
 fn ended_early<T>(
     slice: Slice<T, TxLocation>,
     earliest: u64,
-) -> Result<Slice<T, TxLocation>, Fault> {
+) -> Result<Slice<T, TxLocation>, PortFault> {
     if earliest <= 1 || slice.next.is_some() {
         return Ok(slice);
     }
     if slice.items.is_empty() {
-        return Err(Fault::history(earliest));
+        return Err(PortFault::history(earliest));
     }
     Ok(Slice { next: Some(TxLocation { height: earliest, position: 0 }), ..slice })
 }
@@ -70,7 +70,7 @@ impl Reads {
     }
 }
 
-impl ports::Chain for Reads {
+impl ports::ChainQueries for Reads {
     fn tip(&self) -> Tip {
         let store::Tip { height, hash, timestamp, .. } = self.chain.tip();
         let store = self.chain.store();
@@ -78,7 +78,7 @@ impl ports::Chain for Reads {
         Tip { height, hash, timestamp, earliest, events_from }
     }
 
-    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
+    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, PortFault> {
         if let Some(recent) = self.chain.recent(height) {
             return Ok(Some(recent));
         }
@@ -91,11 +91,11 @@ impl ports::Chain for Reads {
         read().map_err(fault("reading a block"))
     }
 
-    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, Fault> {
+    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, PortFault> {
         self.snapshot().height_by_hash(hash).map_err(fault("reading a block's height"))
     }
 
-    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, Fault> {
+    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, PortFault> {
         let snapshot = self.snapshot();
         let block = match self.chain.recent(height) {
             Some(recent) => Some(sealed(&recent)),
@@ -108,7 +108,7 @@ impl ports::Chain for Reads {
         Ok(Some(ShownBlock { block, certificate, fees }))
     }
 
-    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
+    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, PortFault> {
         let snapshot = self.snapshot();
         let read = || -> Result<Option<Vec<Validator>>, StorageError> {
             if height > snapshot.tip()?.height.saturating_add(2) {
@@ -174,16 +174,16 @@ fn sealed(committed: &CommittedBlock) -> SealedBlock {
     SealedBlock { header: header.clone(), hash: *hash, transactions }
 }
 
-fn certificate(bytes: &[u8]) -> Result<Certificate, Fault> {
+fn certificate(bytes: &[u8]) -> Result<Certificate, PortFault> {
     let decoded = consensus::Certificate::decode(bytes)
-        .map_err(|error| Fault::new("reading a certificate", error))?;
+        .map_err(|error| PortFault::new("reading a certificate", error))?;
     let consensus::Certificate { height, round, block_hash, signatures } = decoded;
     let signatures = signatures.into_iter().map(|one| (one.address, one.signature)).collect();
     Ok(Certificate { height, round, block_hash, signatures })
 }
 
 impl ports::Transactions for Reads {
-    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, Fault> {
+    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, PortFault> {
         let snapshot = self.snapshot();
         let read = || -> Result<Option<IncludedTx>, StorageError> {
             let Some(stored) = snapshot.transaction(hash)? else { return Ok(None) };
@@ -193,7 +193,7 @@ impl ports::Transactions for Reads {
         read().map_err(fault("reading a transaction"))
     }
 
-    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, Fault> {
+    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, PortFault> {
         let snapshot = self.snapshot();
         let read = || {
             let txs = snapshot.transactions(locations)?;
@@ -202,7 +202,7 @@ impl ports::Transactions for Reads {
         read().map_err(fault("reading transactions"))
     }
 
-    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, Fault> {
+    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, PortFault> {
         let headers = self.snapshot().headers(Some(from), limit);
         let headers = headers.map_err(fault("reading headers"))?;
         Ok(headers.into_iter().map(|stored| (stored.hash, stored.header)).collect())
@@ -213,7 +213,7 @@ impl ports::Transactions for Reads {
         conversation_id: &Hash,
         after: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
+    ) -> Result<Slice<TxLocation, TxLocation>, PortFault> {
         let places = self
             .snapshot()
             .conversation_places(conversation_id, after, limit.saturating_add(1))
@@ -242,7 +242,7 @@ fn included(
 }
 
 impl ports::Accounts for Reads {
-    fn account(&self, address: &Address) -> Result<Account, Fault> {
+    fn account(&self, address: &Address) -> Result<Account, PortFault> {
         self.snapshot().account(address).map_err(fault("reading an account"))
     }
 
@@ -251,7 +251,7 @@ impl ports::Accounts for Reads {
         address: &Address,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
+    ) -> Result<Slice<TxLocation, TxLocation>, PortFault> {
         let snapshot = self.snapshot();
         let places = snapshot
             .account_places(address, before, limit.saturating_add(1))
@@ -259,24 +259,24 @@ impl ports::Accounts for Reads {
         ended_early(page(places, limit, |place| *place), snapshot.earliest())
     }
 
-    fn supply(&self) -> Result<Supply, Fault> {
+    fn supply(&self) -> Result<Supply, PortFault> {
         self.snapshot().supply().map_err(fault("reading the supply"))
     }
 
-    fn census(&self, richest_max: usize) -> Result<Census, Fault> {
+    fn census(&self, richest_max: usize) -> Result<Census, PortFault> {
         let next = self.chain.validators().next;
         let validators: BTreeSet<_> = next.validators().iter().map(|it| it.address).collect();
         census::count(&self.snapshot(), &validators, richest_max)
             .map_err(fault("counting the accounts"))
     }
 
-    fn escrows(&self) -> Result<Escrows, Fault> {
+    fn escrows(&self) -> Result<Escrows, PortFault> {
         census::escrows(&self.snapshot()).map_err(fault("adding up escrows"))
     }
 }
 
 impl ports::Runs for Reads {
-    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, Fault> {
+    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, PortFault> {
         self.snapshot().run(agent_run_id).map_err(fault("reading a run"))
     }
 
@@ -285,7 +285,7 @@ impl ports::Runs for Reads {
         agent_run_id: &Hash,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Slice<Step, u64>, Fault> {
+    ) -> Result<Slice<Step, u64>, PortFault> {
         let steps = self
             .snapshot()
             .step_records(agent_run_id, after, limit.saturating_add(1))
@@ -298,7 +298,7 @@ impl ports::Runs for Reads {
         filter: &RunFilter,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<Run, TxLocation>, Fault> {
+    ) -> Result<Slice<Run, TxLocation>, PortFault> {
         let RunFilter { status, submitter, miner, conversation_id } = *filter;
         let filter = store::RunFilter { status, submitter, miner, conversation_id };
         let snapshot = self.snapshot();
@@ -325,7 +325,7 @@ impl ports::Directory for Reads {
         &self,
         after: Option<Address>,
         limit: usize,
-    ) -> Result<Slice<MinerEntry, Address>, Fault> {
+    ) -> Result<Slice<MinerEntry, Address>, PortFault> {
         let miners = self
             .snapshot()
             .miners(after.as_ref(), limit.saturating_add(1))
@@ -334,27 +334,27 @@ impl ports::Directory for Reads {
         Ok(page(entries, limit, |entry: &MinerEntry| entry.miner.address))
     }
 
-    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, Fault> {
+    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, PortFault> {
         let miner = self.snapshot().miner(address).map_err(fault("reading a miner"))?;
         Ok(miner.map(entry))
     }
 
-    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, Fault> {
+    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, PortFault> {
         let miner = self.snapshot().miner_by_id(miner_id).map_err(fault("reading a miner"))?;
         Ok(miner.map(entry))
     }
 
-    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault> {
+    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, PortFault> {
         self.snapshot().blob(blob_id).map_err(fault("reading a blob"))
     }
 
-    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault> {
+    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, PortFault> {
         self.snapshot().blob_bytes(blob_id).map_err(fault("reading the bytes of a blob"))
     }
 }
 
 impl ports::Proofs for Reads {
-    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, Fault> {
+    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, PortFault> {
         let snapshot = self.snapshot();
         let proven = match target {
             ProofTarget::Account(address) => snapshot.prove::<tables::Accounts>(address),

@@ -1,7 +1,7 @@
 //! Submissions of clients: rpc's port over the ingest service.
 
 use async_trait::async_trait;
-use rpc::ports::{Fault, Submit, SubmitError};
+use rpc::ports::{PortFault, Submit, SubmitError};
 use serde_json::value::RawValue;
 use types::Hash;
 
@@ -34,12 +34,12 @@ fn submit_error(error: IngestError) -> SubmitError {
     }
 }
 
-fn rpc_fault(fault: IngestFault) -> Fault {
+fn rpc_fault(fault: IngestFault) -> PortFault {
     match fault {
         IngestFault::Journal(error) => {
-            Fault::new("keeping an accepted transaction; send it again", error)
+            PortFault::new("keeping an accepted transaction; send it again", error)
         }
-        IngestFault::Ledger(error) => Fault::new("admitting a transaction", error),
+        IngestFault::Ledger(error) => PortFault::new("admitting a transaction", error),
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert!(matches!(submit_error(IngestError::ShuttingDown), SubmitError::ShuttingDown));
         let fault = IngestFault::Ledger(Arc::new(txpool::PoolFault::new("the disk is gone")));
         let told = submit_error(fault.into());
-        let SubmitError::Fault(Fault { doing, source, missing: None }) = told else {
+        let SubmitError::Fault(PortFault { doing, source, missing: None }) = told else {
             panic!("{told:?}");
         };
         assert_eq!(("admitting a transaction", "the disk is gone"), (doing, &*source.to_string()));

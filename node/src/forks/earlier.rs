@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use types::block::merkle_root;
 use types::{Hash, SizeLimits, Transaction, UncheckedBlock};
 
-use crate::chain::Chain;
-use crate::fault::Fault;
+use crate::chain::NodeChain;
+use crate::fault::NodeFault;
 use crate::supervisor::answer_of;
 use crate::validator_sets::set_of;
 
@@ -35,7 +35,7 @@ const VAIN_TIME: Duration = Duration::from_secs(1);
 
 /// What is left to be counted, and where it comes from.
 pub(crate) struct EarlierVotes {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) network: Handle,
     /// To be cancelled when nothing is missing: a validator must know of every fork before it votes.
     pub(crate) may_sign: CancellationToken,
@@ -88,8 +88,8 @@ impl EarlierVotes {
     /// that lack the blocks are waited for.
     ///
     /// # Errors
-    /// [`Fault`] for trouble of our own; a peer's trouble is the peer's.
-    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+    /// [`NodeFault`] for trouble of our own; a peer's trouble is the peer's.
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), NodeFault> {
         if let Some(counted) = stop.run_until_cancelled(self.all()).await {
             counted?;
             if self.chain.forks().missing.is_none() {
@@ -100,7 +100,7 @@ impl EarlierVotes {
         Ok(())
     }
 
-    async fn all(&self) -> Result<(), Fault> {
+    async fn all(&self) -> Result<(), NodeFault> {
         let Some(missing) = self.chain.forks().missing else { return Ok(()) };
         let (first, last) = (*missing.start(), *missing.end());
         tracing::info!(
@@ -137,7 +137,7 @@ impl EarlierVotes {
             linked.votes.reverse();
             chain.store().count_earlier(&linked.votes)?;
             chain.store().count_own()?;
-            chain.learn_v7().map_err(Fault::from)
+            chain.learn_v7().map_err(NodeFault::from)
         });
         answer_of(counting.await).unwrap_or(Ok(()))?;
         tracing::info!(last, "the votes for later forks are counted");
@@ -146,7 +146,7 @@ impl EarlierVotes {
 
     /// Fetches the blocks from one height to another: all of them, or none if peers do not give them now;
     /// or what was wrong with one.
-    async fn part(&self, first: u64, last: u64) -> Result<Result<Vec<Fetched>, Wrong>, Fault> {
+    async fn part(&self, first: u64, last: u64) -> Result<Result<Vec<Fetched>, Wrong>, NodeFault> {
         let (out, ranges) = mpsc::channel(RANGES_WAITING);
         let chain = Arc::clone(&self.chain);
         let reading = tokio::task::spawn_blocking(move || read(&chain, (first, last), ranges));
@@ -157,10 +157,10 @@ impl EarlierVotes {
 
 /// Reads what comes until all blocks are there, nothing comes, or something is wrong.
 fn read(
-    chain: &Chain,
+    chain: &NodeChain,
     (first, last): (u64, u64),
     mut ranges: mpsc::Receiver<Range>,
-) -> Result<Result<Vec<Fetched>, Wrong>, Fault> {
+) -> Result<Result<Vec<Fetched>, Wrong>, NodeFault> {
     let mut fetched = Vec::new();
     let mut next = first;
     while let Some(Range { first, blocks, from }) = ranges.blocking_recv() {
@@ -180,10 +180,10 @@ fn read(
 
 /// A block that keys of its height have decided; or why it is none.
 fn decided(
-    chain: &Chain,
+    chain: &NodeChain,
     height: u64,
     (block, from): (&p2p::ports::EncodedBlock, PeerKey),
-) -> Result<Result<Fetched, String>, Fault> {
+) -> Result<Result<Fetched, String>, NodeFault> {
     let spec = chain.spec();
     let limits = SizeLimits::from(spec.params());
     let UncheckedBlock { header, transactions } =

@@ -20,7 +20,7 @@ use types::{Amount, CheckedTx, Hash, Keypair};
 
 use super::{IngestHandle, IngestService, Parts, Text, service};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger};
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
 use crate::sync::SyncState;
@@ -53,7 +53,7 @@ impl EventSink for Operations {
 /// A chain with a few rich accounts, and an empty pool.
 pub(crate) struct World {
     folder: TempDir,
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) sync: Arc<SyncState>,
     operations: Arc<Operations>,
@@ -68,7 +68,7 @@ impl World {
             Genesis::dev("test", 1, validator, accounts.collect(), &[], Forks::default()).unwrap();
         let store = Store::open(&folder.path().join("database"), Options::default()).unwrap();
         let spec = ChainSpec::of(&genesis).unwrap();
-        let chain = Arc::new(Chain::open(store, spec, &genesis.state()).unwrap());
+        let chain = Arc::new(NodeChain::open(store, spec, &genesis.state()).unwrap());
         let operations = Arc::<Operations>::default();
         let ports = Ports {
             ledger: Box::new(PoolLedger(Arc::new(Pending::new(Arc::clone(&chain)).unwrap()))),

@@ -30,7 +30,7 @@ async fn soon<T>(work: impl Future<Output = T>) -> T {
 /// A service that runs until the test ends.
 struct Started {
     stop: CancellationToken,
-    task: JoinHandle<Result<(), Fault>>,
+    task: JoinHandle<Result<(), NodeFault>>,
 }
 
 impl Started {
@@ -39,7 +39,7 @@ impl Started {
         Self { stop: stop.clone(), task: tokio::spawn(service.run(stop)) }
     }
 
-    async fn end(self) -> Result<(), Fault> {
+    async fn end(self) -> Result<(), NodeFault> {
         self.stop.cancel();
         soon(self.task).await.unwrap()
     }
@@ -207,7 +207,7 @@ async fn a_journal_that_fails_for_long_ends_the_service() {
     assert_eq!(vec![SHUTTING_DOWN], all_told(&soon(client).await));
     assert_eq!(vec![SHUTTING_DOWN], all_told(&soon(peer).await), "nobody looks at it any more");
     let ended = soon(started.task).await.unwrap();
-    assert!(matches!(ended, Err(Fault::Journal(JournalError::Io { .. }))), "{ended:?}");
+    assert!(matches!(ended, Err(NodeFault::Journal(JournalError::Io { .. }))), "{ended:?}");
     let late = soon(handle.submit(vec![bytes("late")], Origin::Client)).await;
     assert_eq!(vec![SHUTTING_DOWN], all_told(&late));
 }

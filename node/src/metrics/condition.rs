@@ -13,13 +13,13 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use rpc::ports::Readiness;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::config::Home;
 use crate::version::COMMIT;
 
 /// What the figures are of.
 pub(crate) struct Condition {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) readiness: Arc<dyn Readiness>,
     pub(crate) home: Home,
     /// When the node started, in milliseconds since 1970.

@@ -27,11 +27,11 @@ use super::progress::{End, Progress};
 use super::proof::Provers;
 use super::state::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use super::trust::{Start, Trust, VOICES};
-use super::voices::{Next, Standing, has_met, is_followed};
+use super::voices::{Next, SyncStanding, has_met, is_followed};
 use crate::adapters::events::EventBus;
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
 use crate::validator_sets::next_validators;
@@ -54,7 +54,7 @@ const PROOF_ATTEMPTS: u32 = 3;
 
 /// The stage before consensus.
 pub(crate) struct CatchUp {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) bus: Arc<EventBus>,
     pub(crate) state: Arc<SyncState>,
@@ -84,8 +84,8 @@ impl CatchUp {
     /// Brings the chain up to what peers have, if they are ahead. Afterwards consensus may start.
     ///
     /// # Errors
-    /// [`Fault`] for trouble of our own; a peer's trouble is the peer's.
-    pub(crate) async fn run(self: Arc<Self>, stop: &CancellationToken) -> Result<(), Fault> {
+    /// [`NodeFault`] for trouble of our own; a peer's trouble is the peer's.
+    pub(crate) async fn run(self: Arc<Self>, stop: &CancellationToken) -> Result<(), NodeFault> {
         let begun = Instant::now();
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
@@ -124,14 +124,14 @@ impl CatchUp {
 
     /// Whether consensus may start. Its own network asks one peer for blocks, so a node that believes
     /// no single peer first has what two of them have.
-    async fn may_go_on(&self, begun: Instant) -> Result<bool, Fault> {
+    async fn may_go_on(&self, begun: Instant) -> Result<bool, NodeFault> {
         if self.voices() < VOICES {
             return Ok(true);
         }
         let named: Vec<Peer> = self.peers().filter(|peer| peer.is_named).collect();
         let claims: Vec<Claim> = named.iter().filter_map(|peer| claim(peer, |_| false)).collect();
         let Tip { height, hash, timestamp, .. } = self.chain.tip();
-        let standing = Standing {
+        let standing = SyncStanding {
             height,
             age: Start::by_age(timestamp, now_ms(), self.trust.period),
             is_needed: self.is_needed()?,
@@ -148,7 +148,7 @@ impl CatchUp {
     }
 
     /// Whether there is no block after the tip without the own vote.
-    fn is_needed(&self) -> Result<bool, Fault> {
+    fn is_needed(&self) -> Result<bool, NodeFault> {
         let Some(own) = self.trust.own else { return Ok(false) };
         let set = next_validators(self.chain.store(), self.chain.spec())?.next;
         Ok(!set.is_quorum_without(&own))
@@ -244,7 +244,7 @@ impl CatchUp {
         self: &Arc<Self>,
         figures: &DownloadFigures,
         stop: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), NodeFault> {
         let progress = Arc::new(Progress::new(self.chain.tip().height));
         let mut vain = 0;
         while let Some(target) = self.target(figures)
@@ -286,7 +286,7 @@ impl CatchUp {
         progress: &Arc<Progress>,
         figures: &DownloadFigures,
         stop: &CancellationToken,
-    ) -> Result<Ended, Fault> {
+    ) -> Result<Ended, NodeFault> {
         let (out, downloaded) = mpsc::channel(RANGES_WAITING);
         let (confirmed, ranges) = mpsc::channel(RANGES_WAITING);
         let executing = tokio::task::spawn_blocking({
@@ -346,7 +346,7 @@ impl CatchUp {
         progress: &Progress,
         figures: &DownloadFigures,
         stop: CancellationToken,
-    ) -> Result<Ended, Fault> {
+    ) -> Result<Ended, NodeFault> {
         let senders = Senders::default();
         let incoming = Incoming { ranges, range: None, has_paused: false, senders: &senders, stop };
         let replay = self.replay.replay();
@@ -358,7 +358,7 @@ impl CatchUp {
             }
         });
         if let Some(other) = self.replay.other_chain() {
-            return Err(Fault::OtherChain(other));
+            return Err(NodeFault::OtherChain(other));
         }
         match outcome {
             Ok(_) => Ok(Ended::NoMore),
@@ -372,7 +372,7 @@ impl CatchUp {
                     self.chain.store().require_known_fork()?;
                     Ok(Ended::Wrong { from: senders.of(height), what: error.to_string() })
                 }
-                None => Err(Fault::CatchUp(Box::new(error))),
+                None => Err(NodeFault::CatchUp(Box::new(error))),
             },
         }
     }
@@ -386,9 +386,9 @@ impl CatchUp {
     }
 
     /// Brings up to the chain what does not follow block by block.
-    fn settle(&self) -> Result<(), Fault> {
+    fn settle(&self) -> Result<(), NodeFault> {
         self.chain.settle()?;
-        self.pool.chain_moved(now_ms()).map_err(Fault::Pool)
+        self.pool.chain_moved(now_ms()).map_err(NodeFault::Pool)
     }
 }
 

@@ -8,7 +8,7 @@ use futures::stream::FuturesUnordered;
 use p2p::{Handle, Peer, PeerKey};
 use types::{Header, SizeLimits, UncheckedBlock};
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::validator_sets::next_validators;
 
 /// How long peers may take to show the block that they are ahead by.
@@ -50,7 +50,7 @@ impl Provers {
     pub(super) async fn ask(
         &mut self,
         network: &Handle,
-        chain: &Chain,
+        chain: &NodeChain,
         peers: Vec<Peer>,
     ) -> Option<Proof> {
         let height = chain.tip().height.saturating_add(1);
@@ -72,7 +72,7 @@ impl Provers {
 
 /// The header of a block, if it is the decided one of the height after the tip.
 pub(super) fn decided(
-    chain: &Chain,
+    chain: &NodeChain,
     height: u64,
     block: &p2p::ports::EncodedBlock,
 ) -> Option<Header> {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use types::{Address, Hash, Keypair};
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
 use crate::config::Sync;
-use crate::fault::{Fault, OtherChain};
+use crate::fault::{NodeFault, OtherChain};
 
 /// So many of the named peers have to have the same block.
 pub(crate) const VOICES: usize = 2;
@@ -37,8 +37,8 @@ impl TrustedBlock {
     /// Compares the block of the database with the trusted one, if both are there.
     ///
     /// # Errors
-    /// [`Fault`] if it is another one, or cannot be read.
-    pub(crate) fn check_chain(chain: &Chain, settings: &Sync) -> Result<(), Fault> {
+    /// [`NodeFault`] if it is another one, or cannot be read.
+    pub(crate) fn check_chain(chain: &NodeChain, settings: &Sync) -> Result<(), NodeFault> {
         let Some(trusted) = Self::of(settings) else { return Ok(()) };
         match chain.store().snapshot().header(trusted.height)? {
             Some(header) => Ok(trusted.check(trusted.height, &header.hash)?),
@@ -108,7 +108,7 @@ pub(crate) struct Trust {
 
 impl Trust {
     /// What a node relies on that begins with this chain.
-    pub(crate) fn of(chain: &Chain, settings: &Sync, validator: Option<&Keypair>) -> Self {
+    pub(crate) fn of(chain: &NodeChain, settings: &Sync, validator: Option<&Keypair>) -> Self {
         let (tip, set) = (chain.tip(), chain.validators().next);
         let period = Duration::from_millis(settings.trust_period_ms);
         let address = validator.map(Keypair::address);

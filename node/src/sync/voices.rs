@@ -14,11 +14,11 @@ use store::Tip;
 use super::claims::{Belief, Claim};
 use super::proof::{PROOF_TIME_MAX, decided};
 use super::trust::Start;
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 
 /// What a node knows when it wants to go on that needs several voices.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct SyncStanding {
     /// The height of its last block.
     pub(super) height: u64,
     /// By the age of that block, or of genesis.
@@ -40,7 +40,7 @@ pub(super) enum Next {
     Wait,
 }
 
-impl Standing {
+impl SyncStanding {
     /// Judges by what the peers claim.
     ///
     /// No two of them are waited for where the block after the own tip cannot exist without the own vote
@@ -66,7 +66,7 @@ impl Standing {
 }
 
 /// Whether one of these peers shows a decided block that follows the own tip.
-pub(super) async fn is_followed(network: &Handle, chain: &Chain, peers: Vec<Peer>) -> bool {
+pub(super) async fn is_followed(network: &Handle, chain: &NodeChain, peers: Vec<Peer>) -> bool {
     let Tip { height, hash, .. } = chain.tip();
     let next = height.saturating_add(1);
     let peers = peers.into_iter().filter(|peer| peer.status.is_some_and(|it| it.tip > height));
@@ -93,8 +93,8 @@ pub(super) const fn has_met(told: usize, named: usize, waited: Duration, wait: D
 mod tests {
     use super::*;
 
-    const BLIND: Standing =
-        Standing { height: 70, age: Start::Blind, is_needed: false, has_met: true };
+    const BLIND: SyncStanding =
+        SyncStanding { height: 70, age: Start::Blind, is_needed: false, has_met: true };
 
     fn named(tips: &[u64]) -> Vec<Claim> {
         tips.iter().map(|tip| Claim { tip: *tip, is_named: true, is_proved: false }).collect()
@@ -102,10 +102,10 @@ mod tests {
 
     #[test]
     fn a_low_claim_does_not_start_consensus() {
-        let begins = Standing { height: 0, ..BLIND };
+        let begins = SyncStanding { height: 0, ..BLIND };
         for claims in [&[0, 100][..], &[0, 0, 100], &[0, 0], &[0, u64::MAX]] {
             assert_eq!(Next::Ask, begins.judge(&named(claims)), "{claims:?}");
-            let early = Standing { has_met: false, ..begins };
+            let early = SyncStanding { has_met: false, ..begins };
             assert_eq!(Next::Wait, early.judge(&named(claims)), "{claims:?}");
         }
         assert_eq!(Next::Wait, begins.judge(&named(&[0, 100, 100])));
@@ -124,18 +124,18 @@ mod tests {
 
     #[test]
     fn a_validator_without_which_there_is_no_next_block_waits_for_nobody_who_has_none() {
-        let needed = Standing { is_needed: true, ..BLIND };
+        let needed = SyncStanding { is_needed: true, ..BLIND };
         assert_eq!(Next::GoOn, needed.judge(&named(&[70])));
         assert_eq!(Next::GoOn, needed.judge(&named(&[0, 69])));
         assert_eq!(Next::Wait, needed.judge(&named(&[71])));
         assert_eq!(Next::Wait, needed.judge(&[]));
-        let early = Standing { has_met: false, ..needed };
+        let early = SyncStanding { has_met: false, ..needed };
         assert_eq!(Next::Wait, early.judge(&named(&[70])));
     }
 
     #[test]
     fn a_chain_that_is_younger_than_the_trust_period_may_begin_with_those_who_are_there() {
-        let young = Standing { height: 0, age: Start::Known, ..BLIND };
+        let young = SyncStanding { height: 0, age: Start::Known, ..BLIND };
         assert_eq!(Next::GoOn, young.judge(&named(&[0])));
         assert_eq!(Next::GoOn, young.judge(&named(&[0, 0, 5])));
         assert_eq!(Next::Wait, young.judge(&named(&[5])));

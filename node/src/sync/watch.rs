@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::claims::{Belief, Claim, claim};
 use super::proof::{Proof, Provers};
 use super::state::{BLOCKS_NEAR, Phase, SyncState, gauge};
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
-use crate::fault::Fault;
+use crate::fault::NodeFault;
 
 /// How often the own height is compared with the peers'.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ const PROOF_LASTS: Duration = Duration::from_secs(8);
 
 /// The task that compares.
 pub(crate) struct Watch {
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<NodeChain>,
     pub(crate) state: Arc<SyncState>,
     pub(crate) network: Handle,
     /// The node stops when it stands still for so long while others go on; zero is never.
@@ -109,12 +109,12 @@ impl Watch {
     /// Compares until asked to stop.
     ///
     /// # Errors
-    /// [`Fault::Stalled`] when the node stands still although others provably go on.
-    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+    /// [`NodeFault::Stalled`] when the node stands still although others provably go on.
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), NodeFault> {
         stop.run_until_cancelled(self.watch()).await.unwrap_or(Ok(()))
     }
 
-    async fn watch(&self) -> Result<(), Fault> {
+    async fn watch(&self) -> Result<(), NodeFault> {
         let (mut seen, mut provers) = (Seen::default(), Provers::default());
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
@@ -158,12 +158,12 @@ impl Watch {
 
     /// Whether the chain provably goes on while this node stays where it is. A block that was made a
     /// moment ago is given the time to arrive.
-    async fn stall(&self, provers: &mut Provers, own: u64) -> Option<Fault> {
+    async fn stall(&self, provers: &mut Provers, own: u64) -> Option<NodeFault> {
         let Peer { peer_id, status, .. } = self.prove(provers, own).await?.peer;
         tokio::time::sleep(BEHIND_AFTER).await;
         let ahead = status.map(|status| status.tip).unwrap_or_default();
         let is_stalled = self.chain.tip().height == own;
-        is_stalled.then_some(Fault::Stalled { height: own, ahead, peer: peer_id })
+        is_stalled.then_some(NodeFault::Stalled { height: own, ahead, peer: peer_id })
     }
 
     /// A peer that claims to be above `height` and shows the block after the tip. A claim alone must

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::schedule::{Ask, Claim, Outlook, Range, Schedule};
-use super::standing::{Standing, bytes_of};
+use super::standing::{PeerStandings, bytes_of};
 use crate::ports::EncodedBlock;
 use crate::{AskError, Handle, Peer, PeerKey};
 
@@ -29,7 +29,7 @@ struct Numbers {
     target: AtomicU64,
     peers: AtomicU64,
     bytes: AtomicU64,
-    standing: Standing,
+    standing: PeerStandings,
 }
 
 impl DownloadFigures {

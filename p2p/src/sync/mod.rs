@@ -10,7 +10,7 @@
 //! it asks for what is decided in `schedule.rs`.
 //!
 //! A question begins with its kind, so that kinds can be added: a variant of `wire::Question`, a
-//! method of [`crate::ports::Chain`], an arm in `reader.rs`, and a method in `ask.rs`.
+//! method of [`crate::ports::ChainSource`], an arm in `reader.rs`, and a method in `ask.rs`.
 
 mod ask;
 mod download;
@@ -23,5 +23,5 @@ pub(crate) mod wire;
 pub use ask::AskError;
 pub use download::DownloadFigures;
 pub(crate) use reader::Reader;
-pub(crate) use requests::{Asked, QUESTIONS_MAX, SyncRequests};
+pub(crate) use requests::{QUESTIONS_MAX, SyncQuestion, SyncRequests};
 pub use schedule::Range;

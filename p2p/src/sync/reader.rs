@@ -6,11 +6,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::requests::Asked;
+use super::requests::SyncQuestion;
 use super::wire::{self, BLOCKS_BYTES_WANTED, BLOCKS_MAX, PIECE_BYTES_MAX, Question};
 use crate::command::Command;
-use crate::ports::Chain;
-use crate::{Counters, Fault};
+use crate::ports::ChainSource;
+use crate::{Counters, NetworkFault};
 
 /// Answers that are read at the same time: a second one, so that a slow disk is used, and no more,
 /// so that peers do not take the node's threads.
@@ -18,15 +18,15 @@ const PARALLEL_MAX: usize = 2;
 
 /// Reads what peers ask for, a little at a time.
 pub(crate) struct Reader {
-    pub(crate) asked: mpsc::Receiver<Asked>,
-    pub(crate) chain: Arc<dyn Chain>,
+    pub(crate) asked: mpsc::Receiver<SyncQuestion>,
+    pub(crate) chain: Arc<dyn ChainSource>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) counters: Counters,
 }
 
 impl Reader {
     /// Reads until asked to stop.
-    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), NetworkFault> {
         stop.run_until_cancelled(self.work()).await;
         Ok(())
     }
@@ -36,7 +36,7 @@ impl Reader {
         loop {
             tokio::select! {
                 asked = self.asked.recv(), if reading.len() < PARALLEL_MAX => {
-                    let Some(Asked { id, question, channel }) = asked else { return };
+                    let Some(SyncQuestion { id, question, channel }) = asked else { return };
                     if channel.is_open() {
                         let chain = Arc::clone(&self.chain);
                         reading.spawn_blocking(move || (id, channel, answer(&*chain, question)));
@@ -59,7 +59,7 @@ impl Reader {
 }
 
 /// Reads an answer, on a thread that may block.
-fn answer(chain: &dyn Chain, question: Question) -> Option<Vec<u8>> {
+fn answer(chain: &dyn ChainSource, question: Question) -> Option<Vec<u8>> {
     match question {
         Question::Status(_) => Some(wire::write_status(&chain.status())),
         Question::Blocks { first, count } => {

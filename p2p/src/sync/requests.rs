@@ -12,7 +12,7 @@ use super::wire::{self, Question};
 use crate::Counters;
 use crate::connections::Connections;
 use crate::places::{Bounds, Left, Places};
-use crate::ports::{Chain, Status};
+use crate::ports::{ChainSource, Status};
 
 /// Questions that may be under way. With the size of an answer this bounds the memory for those who
 /// ask and do not read. A status is answered from memory, in a few bytes, and takes no place.
@@ -27,7 +27,7 @@ type Message = request_response::Message<Vec<u8>, Vec<u8>>;
 
 /// A question of a peer that has to be read for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SyncQuestion {
     pub(crate) id: InboundRequestId,
     pub(crate) question: Question,
     pub(crate) channel: ResponseChannel<Vec<u8>>,
@@ -44,8 +44,8 @@ enum Expected {
 
 /// What the swarm's task keeps about questions of blocks.
 pub(crate) struct SyncRequests {
-    chain: Arc<dyn Chain>,
-    asked: mpsc::Sender<Asked>,
+    chain: Arc<dyn ChainSource>,
+    asked: mpsc::Sender<SyncQuestion>,
     /// Questions of peers whose answer has not left.
     places: Places,
     /// Own questions.
@@ -56,8 +56,8 @@ pub(crate) struct SyncRequests {
 
 impl SyncRequests {
     pub(crate) fn new(
-        chain: Arc<dyn Chain>,
-        asked: mpsc::Sender<Asked>,
+        chain: Arc<dyn ChainSource>,
+        asked: mpsc::Sender<SyncQuestion>,
         now: Instant,
         counters: Counters,
     ) -> Self {
@@ -177,7 +177,7 @@ impl SyncRequests {
             Ok(question) => {
                 let is_named = connections.names(&peer);
                 let has_place = self.places.enter(id, peer, is_named, Instant::now());
-                let asked = Asked { id, question, channel };
+                let asked = SyncQuestion { id, question, channel };
                 if !has_place || self.asked.try_send(asked).is_err() {
                     self.counters.sync_refused.inc();
                 }

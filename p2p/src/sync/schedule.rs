@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::standing::{Answered, Outcome, Rank, Standing, bytes_of};
+use super::standing::{Answered, Outcome, PeerStandings, Rank, bytes_of};
 use super::wire::{BLOCKS_BYTES_WANTED, BLOCKS_MAX};
 use crate::ports::{EncodedBlock, Status};
 use crate::{AskError, PeerKey};
@@ -104,7 +104,7 @@ pub(crate) struct Schedule {
     /// By their first heights, without gaps.
     parts: BTreeMap<u64, Part>,
     sources: BTreeMap<PeerKey, Source>,
-    standing: Standing,
+    standing: PeerStandings,
     /// Nothing above is asked for.
     goal: u64,
     /// Bytes of a block as of late.
@@ -116,7 +116,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// A download from this height on.
-    pub(crate) const fn new(first: u64, standing: Standing) -> Self {
+    pub(crate) const fn new(first: u64, standing: PeerStandings) -> Self {
         Self {
             next: first,
             parts: BTreeMap::new(),

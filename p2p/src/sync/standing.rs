@@ -91,7 +91,7 @@ pub(crate) enum Outcome {
 
 /// What is known about all peers. Clones share it.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Standing(Arc<Mutex<Records>>);
+pub(crate) struct PeerStandings(Arc<Mutex<Records>>);
 
 #[derive(Default, Debug)]
 struct Records {
@@ -100,7 +100,7 @@ struct Records {
     disappointed: usize,
 }
 
-impl Standing {
+impl PeerStandings {
     /// A block of this peer was verified.
     pub(crate) fn proved(&self, peer: PeerKey) {
         self.0.lock().peers.entry(peer).or_default().is_proved = true;
@@ -233,7 +233,7 @@ mod tests {
 
     /// Whether a peer's time is over after each of these answers, which come one after the other.
     fn noted(answers: &[(Outcome, usize, u64)]) -> Vec<bool> {
-        let (standing, peer, mut now) = (Standing::default(), peer(), Instant::now());
+        let (standing, peer, mut now) = (PeerStandings::default(), peer(), Instant::now());
         let answers = answers.iter().map(|(outcome, bytes, ms)| {
             let since = now;
             now += Duration::from_millis(*ms);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_fails_together_is_one_failure_and_one_wait() {
-        let (standing, peer, since) = (Standing::default(), peer(), Instant::now());
+        let (standing, peer, since) = (PeerStandings::default(), peer(), Instant::now());
         let lost = Answered { outcome: Outcome::Nothing, bytes: 0, since };
         let now = since + Duration::from_secs(8);
         assert_eq!([false; 4], [0; 4].map(|_| standing.note((peer, Rank::Named), lost, now)));
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn who_is_given_up_stays_so_and_only_strangers_are_counted() {
-        let (standing, [named, stranger]) = (Standing::default(), [peer(), peer()]);
+        let (standing, [named, stranger]) = (PeerStandings::default(), [peer(), peer()]);
         let since = Instant::now();
         let rubbish = Answered { outcome: Outcome::Offence, bytes: 0, since };
         standing.proved(named);
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn names_that_cost_nothing_do_not_fill_the_memory() {
-        let (standing, since) = (Standing::default(), Instant::now());
+        let (standing, since) = (PeerStandings::default(), Instant::now());
         let rubbish = Answered { outcome: Outcome::Offence, bytes: 0, since };
         for _ in 0..RECORDS_MAX + 10 {
             standing.note((peer(), Rank::Stranger), rubbish, since);

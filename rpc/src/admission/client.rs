@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::rate::{Bucket, Standing};
+use super::rate::{Bucket, RateStanding};
 use super::share::{Share, Shares};
 use crate::error::RpcError;
 
@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// How it stands with so many requests left; none where there is no limit.
-    pub(crate) fn standing(&self, remaining: u32) -> Option<Standing> {
+    pub(crate) fn standing(&self, remaining: u32) -> Option<RateStanding> {
         self.bucket.as_ref().map(|bucket| bucket.standing(remaining))
     }
 }

@@ -10,7 +10,7 @@ mod share;
 
 pub(crate) use client::{Calls, Client};
 pub(crate) use memory::{AnswerMemory, FREE_BYTES, Kept, Ledger, Room, wait_for_room};
-pub(crate) use rate::{Bucket, Standing, quota};
+pub(crate) use rate::{Bucket, RateStanding, quota};
 pub(crate) use readers::{READERS_MAX, ReaderPlace, Readers};
 pub(crate) use requests::{Full, Messages, RequestBlocks, RequestMemory};
 pub(crate) use share::{Held, Party, Share, Shares};

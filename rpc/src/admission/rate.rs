@@ -19,7 +19,7 @@ pub(crate) struct Bucket {
 
 /// How a client stands after a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct RateStanding {
     /// How many requests may come at once.
     pub(crate) burst: u32,
     /// How many of them are left.
@@ -50,12 +50,12 @@ impl Bucket {
     }
 
     /// How a client stands that has so many requests left.
-    pub(super) fn standing(&self, remaining: u32) -> Standing {
+    pub(super) fn standing(&self, remaining: u32) -> RateStanding {
         let burst = self.quota.burst_size().get();
         let used = burst.saturating_sub(remaining);
         let until_full = self.quota.replenish_interval().saturating_mul(used);
         let seconds = until_full.as_secs().saturating_add(u64::from(until_full.subsec_nanos() > 0));
-        Standing { burst, remaining, full_in_seconds: seconds }
+        RateStanding { burst, remaining, full_in_seconds: seconds }
     }
 }
 

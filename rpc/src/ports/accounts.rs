@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{Account, Address, Amount, Bond, SubmitterFigures, Supply, TxLocation};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// What an account has at stake as a miner, and what it has done as a submitter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,39 +22,39 @@ pub trait Accounts: Send + Sync {
     /// The account; zeros if it does not exist.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn account(&self, address: &Address) -> Result<Account, Fault>;
+    /// [`PortFault`].
+    fn account(&self, address: &Address) -> Result<Account, PortFault>;
 
     /// Where the account's transactions are (sent by it, or moving money to it), newest first,
     /// before `before`.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn transactions(
         &self,
         address: &Address,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<TxLocation, TxLocation>, Fault>;
+    ) -> Result<Slice<TxLocation, TxLocation>, PortFault>;
 
     /// The counters of the supply.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn supply(&self) -> Result<Supply, Fault>;
+    /// [`PortFault`].
+    fn supply(&self) -> Result<Supply, PortFault>;
 
     /// Who holds how much at one moment, with the `richest_max` richest accounts. Reads every
     /// account, about a microsecond each.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn census(&self, richest_max: usize) -> Result<Census, Fault>;
+    /// [`PortFault`].
+    fn census(&self, richest_max: usize) -> Result<Census, PortFault>;
 
     /// What each account's runs hold at one moment. Reads every run that holds money.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn escrows(&self) -> Result<Escrows, Fault>;
+    /// [`PortFault`].
+    fn escrows(&self) -> Result<Escrows, PortFault>;
 }
 
 /// Who holds how much.

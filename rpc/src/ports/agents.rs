@@ -2,7 +2,7 @@
 
 use types::{Address, Agent, AgentVersion, Hash};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// An agent with one of its versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,29 +35,29 @@ pub trait Agents: Send + Sync {
     /// An agent with that version, or its latest.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, Fault>;
+    /// [`PortFault`].
+    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, PortFault>;
 
     /// Versions of an agent from one on, or from the latest, in descending precedence. None if there is
     /// no such agent or version.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn versions(
         &self,
         id: &Hash,
         from: Option<&str>,
         limit: usize,
-    ) -> Result<Option<Slice<AgentVersion, String>>, Fault>;
+    ) -> Result<Option<Slice<AgentVersion, String>>, PortFault>;
 
     /// Agents with their latest versions after one of them, in the order of ids.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn list(
         &self,
         filter: &AgentFilter,
         after: Option<Hash>,
         limit: usize,
-    ) -> Result<Slice<AgentEntry, Hash>, Fault>;
+    ) -> Result<Slice<AgentEntry, Hash>, PortFault>;
 }

@@ -3,7 +3,7 @@
 use types::call::{Call, CallMember, CallStatus};
 use types::{Address, Hash, TxLocation};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// A call with its members.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,24 +32,24 @@ pub trait Calls: Send + Sync {
     /// A call with its members.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, Fault>;
+    /// [`PortFault`].
+    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, PortFault>;
 
     /// The call's record alone.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn record(&self, id: &Hash) -> Result<Option<Call>, Fault>;
+    /// [`PortFault`].
+    fn record(&self, id: &Hash) -> Result<Option<Call>, PortFault>;
 
     /// Calls that fit the filter, newest first, with requests before `before`. A filter with several
     /// conditions may have to look at many calls: bound it and answer short.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn list(
         &self,
         filter: &CallFilter,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<Call, TxLocation>, Fault>;
+    ) -> Result<Slice<Call, TxLocation>, PortFault>;
 }

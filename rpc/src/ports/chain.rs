@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use types::{Address, BlockFees, CommittedBlock, Hash, PublicKey, SealedBlock, Signature};
 
-use super::Fault;
+use super::PortFault;
 
 /// A committed block as clients get it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,7 +93,7 @@ pub struct Equivocation {
 }
 
 /// Blocks, certificates, validators.
-pub trait Chain: Send + Sync {
+pub trait ChainQueries: Send + Sync {
     /// The latest committed block.
     fn tip(&self) -> Tip;
 
@@ -102,25 +102,25 @@ pub trait Chain: Send + Sync {
     /// latest blocks should be held in memory.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault>;
+    /// [`PortFault`].
+    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, PortFault>;
 
     /// The index of the block with this hash.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, Fault>;
+    /// [`PortFault`].
+    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, PortFault>;
 
     /// The block at `height` as it is shown; none if it is not committed.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, Fault>;
+    /// [`PortFault`].
+    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, PortFault>;
 
     /// The validators of the block at `height`, in order of addresses; none if that block is
     /// more than two above the latest: its validators are not decided yet.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault>;
+    /// [`PortFault`].
+    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, PortFault>;
 }

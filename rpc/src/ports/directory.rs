@@ -2,7 +2,7 @@
 
 use types::{Address, Blob, Hash, Miner, MinerFigures};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// An entry of the miner directory with what the miner has done.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,34 +18,34 @@ pub trait Directory: Send + Sync {
     /// Registered miners in order of addresses, after `after`.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn miners(
         &self,
         after: Option<Address>,
         limit: usize,
-    ) -> Result<Slice<MinerEntry, Address>, Fault>;
+    ) -> Result<Slice<MinerEntry, Address>, PortFault>;
 
     /// The entry of an account.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, Fault>;
+    /// [`PortFault`].
+    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, PortFault>;
 
     /// The entry with this `minerId`.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, Fault>;
+    /// [`PortFault`].
+    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, PortFault>;
 
     /// The blob's record.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault>;
+    /// [`PortFault`].
+    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, PortFault>;
 
     /// The bytes of a finalized blob; `None` if there is no such blob. Up to `maxBlobBytes`.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault>;
+    /// [`PortFault`].
+    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, PortFault>;
 }

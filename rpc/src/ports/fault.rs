@@ -4,11 +4,11 @@ use std::error::Error;
 use std::sync::Arc;
 
 /// Why a port does not answer: a fault of this node (storage, a broken invariant), which is logged and
-/// never shown to clients; or, with [`Fault::missing`], that the node does not have what was asked for,
+/// never shown to clients; or, with [`PortFault::missing`], that the node does not have what was asked for,
 /// which clients are told.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{doing}")]
-pub struct Fault {
+pub struct PortFault {
     /// What the node was doing.
     pub doing: &'static str,
     /// Why it failed.
@@ -18,7 +18,7 @@ pub struct Fault {
     pub missing: Option<Missing>,
 }
 
-impl Fault {
+impl PortFault {
     /// `source` happened while `doing`.
     pub fn new(doing: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
         Self { doing, source: Arc::new(source), missing: None }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    Accounts, Admin, Agents, Calls, Chain, Clock, Directory, Events, ForkCounts, Keys, Market,
-    Network, Offers, Pool, Projection, Proofs, Readiness, Rules, Runs, Submit, Transactions,
+    Accounts, Admin, Agents, Calls, ChainQueries, Clock, Directory, Events, ForkCounts, Keys,
+    Market, Network, Offers, Pool, Projection, Proofs, Readiness, Rules, Runs, Submit,
+    Transactions,
 };
 
 /// Everything that the interfaces are served from.
@@ -12,7 +13,7 @@ use super::{
 #[expect(missing_debug_implementations, reason = "ports are opaque")]
 pub struct Ports {
     /// Blocks and validators.
-    pub chain: Arc<dyn Chain>,
+    pub chain: Arc<dyn ChainQueries>,
     /// Included transactions, headers, turns.
     pub transactions: Arc<dyn Transactions>,
     /// Accounts and supply.

@@ -3,7 +3,7 @@
 use types::call::{CallLimits, Candidate, Consensus};
 use types::{AgentVersion, Amount, Hash, Prices};
 
-use super::Fault;
+use super::PortFault;
 
 /// What somebody means to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,17 +58,17 @@ pub trait Market: Send + Sync {
     /// election reads: the offers that count for each executor of the agent.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn estimate(
         &self,
         agent: &AgentVersion,
         wish: &CallWish,
-    ) -> Result<Option<CallEstimate>, Fault>;
+    ) -> Result<Option<CallEstimate>, PortFault>;
 
     /// An election that was held. None if there is no such call, or no such round was drawn. Reads the
     /// events of the block with the election.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault>;
+    /// [`PortFault`].
+    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, PortFault>;
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tokio::sync::{broadcast, watch};
 use types::CheckedTx;
 
-use super::{DroppedTx, Fault};
+use super::{DroppedTx, PortFault};
 
 /// A connected peer.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,7 +70,7 @@ impl PoolEvent {
 
 /// What happens, as it happens. No channel ever makes its sender wait.
 pub trait Events: Send + Sync {
-    /// The height of the latest committed block, sent once [`super::Chain::block`] can answer it.
+    /// The height of the latest committed block, sent once [`super::ChainQueries::block`] can answer it.
     fn committed(&self) -> watch::Receiver<u64>;
 
     /// Events of the pool from now on. A receiver that falls behind loses the oldest.
@@ -138,7 +138,7 @@ pub enum AdminError {
     },
     /// A fault of this node.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] PortFault),
 }
 
 /// The operator's levers, served on the Unix socket only.

@@ -3,7 +3,7 @@
 use types::agent::ExecutorId;
 use types::{Address, Amount, Bond, Offer};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// Which offers; conditions that are given must both hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,11 +48,11 @@ pub trait Offers: Send + Sync {
     /// else in the order of miners and executors.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn list(
         &self,
         filter: &OfferFilter,
         after: Option<OfferPlace>,
         limit: usize,
-    ) -> Result<Slice<OfferEntry, OfferPlace>, Fault>;
+    ) -> Result<Slice<OfferEntry, OfferPlace>, PortFault>;
 }

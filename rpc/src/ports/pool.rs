@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use types::{Address, Amount, CheckedTx, Hash, Rejection, Run, Settlement};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// Why a transaction was not taken.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum SubmitError {
     },
     /// A fault of this node.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] PortFault),
 }
 
 /// Taking transactions in.
@@ -78,15 +78,15 @@ pub trait Projection: Send + Sync {
     /// The account.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn account(&self, address: &Address) -> Result<PendingAccount, Fault>;
+    /// [`PortFault`].
+    fn account(&self, address: &Address) -> Result<PendingAccount, PortFault>;
 
     /// What an AGENT_FINISH of the run must state after everything pending; how it was settled
     /// if it has ended; none for an unknown run.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault>;
+    /// [`PortFault`].
+    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, PortFault>;
 
     /// What the transaction would do after everything pending. `hash` and `signature` may be
     /// missing; what is there is checked. Nothing is kept.

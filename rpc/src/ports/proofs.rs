@@ -3,7 +3,7 @@
 use types::agent::ExecutorId;
 use types::{Address, Hash, Header};
 
-use super::{Certificate, Fault};
+use super::{Certificate, PortFault};
 
 /// What a proof is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,6 @@ pub trait Proofs: Send + Sync {
     /// such header yet.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, Fault>;
+    /// [`PortFault`].
+    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, PortFault>;
 }

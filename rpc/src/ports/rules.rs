@@ -3,15 +3,15 @@
 
 use types::{Address, Amount, Params, PublicKey};
 
-use super::{Fault, IncludedTx, Slice, Stake};
+use super::{IncludedTx, PortFault, Slice, Stake};
 
 /// Forks that are to come.
 pub trait ForkCounts: Send + Sync {
     /// The votes for them.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn forks(&self) -> Result<ForkVotes, Fault>;
+    /// [`PortFault`].
+    fn forks(&self) -> Result<ForkVotes, PortFault>;
 }
 
 /// The votes for later forks, as the node has counted them.
@@ -122,14 +122,14 @@ pub trait Rules: Send + Sync {
     /// The rules of the next block. A few point reads.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn next_rules(&self) -> Result<NextRules, Fault>;
+    /// [`PortFault`].
+    fn next_rules(&self) -> Result<NextRules, PortFault>;
 
     /// The parameters that votes can change, with the votes.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn params(&self) -> Result<ParamVotes, Fault>;
+    /// [`PortFault`].
+    fn params(&self) -> Result<ParamVotes, PortFault>;
 
     /// What so many bytes cost in a block with this base fee.
     fn inclusion_fee(&self, bytes: u64, base_fee: u64) -> Amount;
@@ -138,14 +138,14 @@ pub trait Rules: Send + Sync {
     /// know what the block did. Reads the block's events, and of a validator's vote the block.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault>;
+    /// [`PortFault`].
+    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, PortFault>;
 
     /// What an account has at stake, at most `limit` of its payments that wait.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault>;
+    /// [`PortFault`].
+    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, PortFault>;
 }
 
 /// The key of a validator that is punished: it never has power again.
@@ -163,10 +163,10 @@ pub trait Keys: Send + Sync {
     /// well: bound how many are looked at, and answer short.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn punished(
         &self,
         after: Option<PublicKey>,
         limit: usize,
-    ) -> Result<Slice<PunishedKey, PublicKey>, Fault>;
+    ) -> Result<Slice<PunishedKey, PublicKey>, PortFault>;
 }

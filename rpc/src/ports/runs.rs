@@ -2,7 +2,7 @@
 
 use types::{Address, Hash, Run, RunStatus, Step, TxLocation};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// Which runs to list. Conditions that are given must all hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,29 +22,29 @@ pub trait Runs: Send + Sync {
     /// The run's record.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, Fault>;
+    /// [`PortFault`].
+    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, PortFault>;
 
     /// The run's steps by ascending index, after the step `after`; empty for an unknown run.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn steps(
         &self,
         agent_run_id: &Hash,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Slice<Step, u64>, Fault>;
+    ) -> Result<Slice<Step, u64>, PortFault>;
 
     /// Runs that fit the filter, newest request first, with requests before `before`. A filter
     /// with several conditions may have to look at many runs: bound it and answer short.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn list(
         &self,
         filter: &RunFilter,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<Run, TxLocation>, Fault>;
+    ) -> Result<Slice<Run, TxLocation>, PortFault>;
 }

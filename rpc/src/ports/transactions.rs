@@ -2,7 +2,7 @@
 
 use types::{CheckedTx, Hash, Header, TxLocation};
 
-use super::{Fault, Slice};
+use super::{PortFault, Slice};
 
 /// A transaction in a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,27 +26,27 @@ pub trait Transactions: Send + Sync {
     /// The included transaction with this hash.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, Fault>;
+    /// [`PortFault`].
+    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, PortFault>;
 
     /// The transactions at these places, in the order asked for; a place that does not exist is
     /// a fault, because positions come from records. At most 1,500 places, often several in one
     /// block.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, Fault>;
+    /// [`PortFault`].
+    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, PortFault>;
 
     /// As [`Transactions::at`], but ends with the transaction whose bytes make the sum reach
     /// `bytes_max`, so that no list loads much more than it shows.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn at_within(
         &self,
         locations: &[TxLocation],
         bytes_max: usize,
-    ) -> Result<Vec<IncludedTx>, Fault> {
+    ) -> Result<Vec<IncludedTx>, PortFault> {
         let (mut included, mut bytes) = (Vec::new(), 0_usize);
         for some in locations.chunks(LOADED_TOGETHER) {
             for one in self.at(some)? {
@@ -63,17 +63,17 @@ pub trait Transactions: Send + Sync {
     /// Headers with their hashes from `from` downwards, at most `limit`, ending with block 1.
     ///
     /// # Errors
-    /// [`Fault`].
-    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, Fault>;
+    /// [`PortFault`].
+    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, PortFault>;
 
     /// Where the turns of a conversation are, in chain order, after `after`.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`PortFault`].
     fn turns(
         &self,
         conversation_id: &Hash,
         after: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<TxLocation, TxLocation>, Fault>;
+    ) -> Result<Slice<TxLocation, TxLocation>, PortFault>;
 }

@@ -2,7 +2,7 @@
 
 /// What is wrong with a value.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ParamFault {
     /// Where in the value, empty for the value itself.
     pub(crate) path: String,
     /// What was found, if it is not the value at the path.
@@ -12,7 +12,7 @@ pub(crate) struct Fault {
 }
 
 /// What serde's message says of the value at `path`.
-pub(crate) fn describe(path: &serde_path_to_error::Path, message: &str) -> Fault {
+pub(crate) fn describe(path: &serde_path_to_error::Path, message: &str) -> ParamFault {
     let path = path.to_string();
     let path = path.trim_matches('.');
     for (beginning, got) in [("missing field `", "missing"), ("unknown field `", "unknown")] {
@@ -28,10 +28,10 @@ pub(crate) fn describe(path: &serde_path_to_error::Path, message: &str) -> Fault
                 "missing" => "a value".to_owned(),
                 _ => expectation(message),
             };
-            return Fault { path, got: Some(got), expected };
+            return ParamFault { path, got: Some(got), expected };
         }
     }
-    Fault { path: path.to_owned(), got: None, expected: expectation(message) }
+    ParamFault { path: path.to_owned(), got: None, expected: expectation(message) }
 }
 
 /// serde's message, reduced to what was expected.

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, CallEntry, CallEstimate,
-    CallFilter, CallWish, Calls, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
-    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
+    CallFilter, CallWish, Calls, Census, Certificate, ChainFacts, ChainQueries, Check, Clock,
+    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, ForkCounts, ForkState, ForkVoter,
     ForkVotes, Group, HeldElection, Identity, IncludedTx, Keys, Market, MinerEntry, Network,
     NextRules, NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter,
-    ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports,
-    Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
+    ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, PortFault,
+    Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
     SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
     Validator, ValidatorVote,
 };
@@ -95,8 +95,13 @@ pub fn key(seed: u8) -> Keypair {
 fn new_chain(forks: Forks) -> MemoryChain {
     let (chain_id, params) = (CHAIN_ID.to_owned(), Params::default());
     let validators = vec![SetMember { public_key: key(99).public_key(), power: POWER }];
-    let rules =
-        Arc::new(state::Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
+    let rules = Arc::new(state::ChainRules {
+        chain_id,
+        genesis_hash: Hash::ZERO,
+        params,
+        forks,
+        validators,
+    });
     let accounts = (1..=FUNDED).map(|seed| (key(seed).address(), Amount::new(FUNDS))).collect();
     MemoryChain::new(rules, Hash::digest(b"genesis"), NOW, &accounts).unwrap()
 }
@@ -356,9 +361,9 @@ impl World {
         check::verify_one(tx, &self.rules())
     }
 
-    fn fault(&self) -> Result<(), Fault> {
+    fn fault(&self) -> Result<(), PortFault> {
         let broken = std::io::Error::other("the disk is on fire");
-        if self.state().has_fault { Err(Fault::new("reading", broken)) } else { Ok(()) }
+        if self.state().has_fault { Err(PortFault::new("reading", broken)) } else { Ok(()) }
     }
 
     fn take_one(&self, text: &str) -> Result<Hash, SubmitError> {
@@ -385,7 +390,7 @@ fn slice<T, P>(mut items: Vec<T>, limit: usize, position: impl Fn(&T) -> P) -> S
     Slice { items, next }
 }
 
-impl Chain for World {
+impl ChainQueries for World {
     fn tip(&self) -> Tip {
         let earliest = self.state().earliest.max(1);
         let events_from = self.state().events_from.max(earliest);
@@ -407,23 +412,23 @@ impl Chain for World {
         }
     }
 
-    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
+    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, PortFault> {
         self.fault()?;
         self.block_reads.fetch_add(1, Ordering::SeqCst);
         let earliest = self.state().earliest;
         if height < earliest {
-            return Err(Fault::history(earliest));
+            return Err(PortFault::history(earliest));
         }
         Ok(self.state().blocks.get(height as usize - 1).cloned())
     }
 
-    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, Fault> {
+    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, PortFault> {
         let state = self.state();
         let found = state.blocks.iter().find(|committed| committed.hash == *hash);
         Ok(found.map(|committed| committed.block.header.index))
     }
 
-    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, Fault> {
+    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, PortFault> {
         let Some(committed) = self.block(height)? else { return Ok(None) };
         let CommittedBlock { block, hash, .. } = &*committed;
         let transactions = block.transactions.iter().map(|tx| SealedTx::from(&**tx)).collect();
@@ -439,7 +444,7 @@ impl Chain for World {
         Ok(Some(ShownBlock { block, certificate: Some(certificate), fees }))
     }
 
-    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
+    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, PortFault> {
         let is_known = height <= self.state().blocks.len() as u64 + 1;
         let candidate_key = key(98).public_key();
         let vote = ValidatorVote { candidate_key, power: 3, expires_at: NOW };
@@ -462,7 +467,7 @@ impl Chain for World {
 }
 
 impl ForkCounts for World {
-    fn forks(&self) -> Result<ForkVotes, Fault> {
+    fn forks(&self) -> Result<ForkVotes, PortFault> {
         let voter = ForkVoter { address: key(99).address(), power: 10, height: 70, block_index: 5 };
         let fork = "v7".to_owned();
         let state = ForkState { fork, is_known: false, fixed: Some((70, 6)), votes: vec![voter] };
@@ -475,7 +480,7 @@ impl Keys for World {
         &self,
         after: Option<PublicKey>,
         limit: usize,
-    ) -> Result<Slice<PunishedKey, PublicKey>, Fault> {
+    ) -> Result<Slice<PunishedKey, PublicKey>, PortFault> {
         let mut keys = [96, 97, 98].map(|seed| key(seed).public_key()).to_vec();
         keys.sort_unstable();
         let keys =
@@ -486,26 +491,26 @@ impl Keys for World {
 }
 
 impl Rules for World {
-    fn stake(&self, address: &Address, _: usize) -> Result<Stake, Fault> {
+    fn stake(&self, address: &Address, _: usize) -> Result<Stake, PortFault> {
         let bond = self.row::<tables::Bonds>(address).unwrap_or_default();
         let submitter = self.row::<tables::FiguresOfSubmitters>(address).unwrap_or_default();
         Ok(Stake { bond, unbonding: Vec::new(), submitter })
     }
 
-    fn next_rules(&self) -> Result<NextRules, Fault> {
+    fn next_rules(&self) -> Result<NextRules, PortFault> {
         let state = self.state();
         let (chain, height) = (state.chain.rules(), state.blocks.len() as u64 + 1);
         let rules = state::Rules::at(chain, &**state.chain.state(), height)
-            .map_err(|fault| Fault::new("reading the rules", fault))?;
+            .map_err(|fault| PortFault::new("reading the rules", fault))?;
         let base_fee = rules.price.map(|price| price.base_fee);
         let Forks { v7: v7_from, v8: v8_from, .. } = rules.forks;
         Ok(NextRules { height, v7_from, v8_from, params: rules.params, base_fee })
     }
 
-    fn params(&self) -> Result<ParamVotes, Fault> {
+    fn params(&self) -> Result<ParamVotes, PortFault> {
         let params = self.next_rules()?.params;
         let cast = state::rule_votes::votes(&*self.memory())
-            .map_err(|fault| Fault::new("reading votes", fault))?;
+            .map_err(|fault| PortFault::new("reading votes", fault))?;
         let of_v7 = state::params::CHANGEABLE.iter().filter(|param| param.fork == types::Fork::V7);
         let states = of_v7.map(|param| {
             let subject = Subject::Param(param.name.to_owned()).text();
@@ -535,7 +540,7 @@ impl Rules for World {
         state::fees::inclusion_fee(bytes, base_fee)
     }
 
-    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault> {
+    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, PortFault> {
         let TxLocation { height, position } = included.location;
         let committed = self.state().blocks[height as usize - 1].clone();
         let fees = committed.events.as_ref().and_then(BlockEvents::fees);
@@ -549,16 +554,16 @@ impl Rules for World {
 }
 
 impl Transactions for World {
-    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, Fault> {
+    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, PortFault> {
         let place = self.state().places.get(hash).copied();
         Ok(place.map(|place| self.included(place)))
     }
 
-    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, Fault> {
+    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, PortFault> {
         Ok(locations.iter().map(|place| self.included(*place)).collect())
     }
 
-    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, Fault> {
+    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, PortFault> {
         let state = self.state();
         let below = state.blocks.iter().rev().filter(|block| block.block.header.index <= from);
         Ok(below.take(limit).map(|block| (block.hash, block.block.header.clone())).collect())
@@ -569,7 +574,7 @@ impl Transactions for World {
         conversation_id: &Hash,
         after: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
+    ) -> Result<Slice<TxLocation, TxLocation>, PortFault> {
         let is_turn = |tx: &CheckedTx| matches!(tx.body(), Body::ChatTurn(ChatTurn { conversation_id: id, .. }) if id == conversation_id);
         let mut places = self.all_places(is_turn);
         places.retain(|place| after.is_none_or(|after| *place > after));
@@ -578,7 +583,7 @@ impl Transactions for World {
 }
 
 impl Accounts for World {
-    fn account(&self, address: &Address) -> Result<Account, Fault> {
+    fn account(&self, address: &Address) -> Result<Account, PortFault> {
         self.fault()?;
         Ok(self.row::<tables::Accounts>(address).unwrap_or_default())
     }
@@ -588,7 +593,7 @@ impl Accounts for World {
         address: &Address,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
+    ) -> Result<Slice<TxLocation, TxLocation>, PortFault> {
         let concerns = |tx: &CheckedTx| {
             let to =
                 if let Body::Transfer(body) = tx.body() { Some(body.to.address) } else { None };
@@ -600,11 +605,11 @@ impl Accounts for World {
         Ok(slice(places, limit, |place| *place))
     }
 
-    fn supply(&self) -> Result<Supply, Fault> {
+    fn supply(&self) -> Result<Supply, PortFault> {
         Ok(self.row::<tables::Supplies>(&()).unwrap())
     }
 
-    fn census(&self, richest_max: usize) -> Result<Census, Fault> {
+    fn census(&self, richest_max: usize) -> Result<Census, PortFault> {
         self.fault()?;
         let rows = self.rows::<tables::Accounts>(&[]);
         let mut richest: Vec<_> = rows.iter().map(|(who, it)| (*who, it.balance)).collect();
@@ -629,7 +634,7 @@ impl Accounts for World {
         })
     }
 
-    fn escrows(&self) -> Result<Escrows, Fault> {
+    fn escrows(&self) -> Result<Escrows, PortFault> {
         self.escrow_scans.fetch_add(1, Ordering::SeqCst);
         let mut by_submitter: BTreeMap<Address, Amount> = BTreeMap::new();
         for run in self.values::<tables::Runs>(&[]) {
@@ -643,7 +648,7 @@ impl Accounts for World {
 }
 
 impl Runs for World {
-    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, Fault> {
+    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, PortFault> {
         Ok(self.row::<tables::Runs>(agent_run_id))
     }
 
@@ -652,7 +657,7 @@ impl Runs for World {
         agent_run_id: &Hash,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Slice<Step, u64>, Fault> {
+    ) -> Result<Slice<Step, u64>, PortFault> {
         let mut steps = self.values::<tables::Steps>(agent_run_id.as_bytes());
         steps.retain(|step| after.is_none_or(|after| step.step_index > after));
         Ok(slice(steps, limit, |step| step.step_index))
@@ -663,7 +668,7 @@ impl Runs for World {
         filter: &RunFilter,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<Run, TxLocation>, Fault> {
+    ) -> Result<Slice<Run, TxLocation>, PortFault> {
         let mut runs = self.values::<tables::Runs>(&[]);
         runs.sort_by_key(|run| std::cmp::Reverse(run.request));
         runs.retain(|run| {
@@ -689,27 +694,27 @@ impl Directory for World {
         &self,
         after: Option<Address>,
         limit: usize,
-    ) -> Result<Slice<MinerEntry, Address>, Fault> {
+    ) -> Result<Slice<MinerEntry, Address>, PortFault> {
         let mut miners = self.values::<tables::Miners>(&[]);
         miners.retain(|miner| after.is_none_or(|after| miner.address > after));
         let miners = miners.into_iter().map(|miner| self.entry(miner)).collect();
         Ok(slice(miners, limit, |entry: &MinerEntry| entry.miner.address))
     }
 
-    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, Fault> {
+    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, PortFault> {
         Ok(self.row::<tables::Miners>(address).map(|miner| self.entry(miner)))
     }
 
-    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, Fault> {
+    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, PortFault> {
         let Some(address) = self.row::<tables::MinerIds>(miner_id) else { return Ok(None) };
         Directory::miner(self, &address)
     }
 
-    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault> {
+    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, PortFault> {
         Ok(self.row::<tables::Blobs>(&blob_id.to_owned()))
     }
 
-    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault> {
+    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, PortFault> {
         let Some(blob) = Directory::blob(self, blob_id)? else { return Ok(None) };
         let chunk = |index| self.row::<tables::BlobChunks>(&(index, blob_id.to_owned())).unwrap();
         Ok(Some((0..blob.total_chunks as u32).flat_map(chunk).collect()))
@@ -722,17 +727,17 @@ impl Offers for World {
         filter: &OfferFilter,
         after: Option<OfferPlace>,
         limit: usize,
-    ) -> Result<Slice<OfferEntry, OfferPlace>, Fault> {
+    ) -> Result<Slice<OfferEntry, OfferPlace>, PortFault> {
         let params = self.next_rules()?.params;
         let OfferFilter { executor, miner } = *filter;
-        let after = after.map(|OfferPlace { miner, executor, bonded }| list::Place {
+        let after = after.map(|OfferPlace { miner, executor, bonded }| list::OfferCursor {
             miner,
             executor,
             bonded,
         });
         let filter = list::Filter { executor, miner };
         let listed = list::list(&*self.memory(), &params, &filter, after.as_ref(), limit + 1)
-            .map_err(|fault| Fault::new("listing offers", fault))?;
+            .map_err(|fault| PortFault::new("listing offers", fault))?;
         let entry = |it: list::Listed| {
             let list::Listed { miner, executor, offer, bond, open, counts } = it;
             OfferEntry { miner, executor, offer, bond, open, counts }
@@ -747,7 +752,7 @@ impl Offers for World {
 }
 
 impl Calls for World {
-    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, Fault> {
+    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, PortFault> {
         let Some(call) = self.row::<tables::Calls>(id) else { return Ok(None) };
         let state = self.memory();
         let members = if call.is_settled() {
@@ -755,11 +760,11 @@ impl Calls for World {
         } else {
             calls::members(&*state, id)
         };
-        let members = members.map_err(|fault| Fault::new("reading the members", fault))?;
+        let members = members.map_err(|fault| PortFault::new("reading the members", fault))?;
         Ok(Some(CallEntry { call, members }))
     }
 
-    fn record(&self, id: &Hash) -> Result<Option<Call>, Fault> {
+    fn record(&self, id: &Hash) -> Result<Option<Call>, PortFault> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         Ok(self.row::<tables::Calls>(id))
     }
@@ -769,7 +774,7 @@ impl Calls for World {
         filter: &CallFilter,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<Call, TxLocation>, Fault> {
+    ) -> Result<Slice<Call, TxLocation>, PortFault> {
         let mut all = self.values::<tables::Calls>(&[]);
         all.sort_by_key(|call| std::cmp::Reverse(call.request));
         let is_of = |call: &Call, member: Address| {
@@ -793,9 +798,9 @@ fn entry_of(found: agents::Found) -> AgentEntry {
 }
 
 impl Agents for World {
-    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, Fault> {
+    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, PortFault> {
         let found = agents::find(&*self.memory(), id, version)
-            .map_err(|fault| Fault::new("reading an agent", fault))?;
+            .map_err(|fault| PortFault::new("reading an agent", fault))?;
         Ok(found.map(entry_of))
     }
 
@@ -804,9 +809,9 @@ impl Agents for World {
         id: &Hash,
         from: Option<&str>,
         limit: usize,
-    ) -> Result<Option<Slice<AgentVersion, String>>, Fault> {
+    ) -> Result<Option<Slice<AgentVersion, String>>, PortFault> {
         let versions = agents::versions(&*self.memory(), id, from, limit + 1)
-            .map_err(|fault| Fault::new("reading versions of an agent", fault))?;
+            .map_err(|fault| PortFault::new("reading versions of an agent", fault))?;
         let before = |it: &AgentVersion| it.previous.clone().unwrap();
         Ok(versions.map(|versions| slice(versions, limit, before)))
     }
@@ -816,17 +821,17 @@ impl Agents for World {
         filter: &AgentFilter,
         after: Option<Hash>,
         limit: usize,
-    ) -> Result<Slice<AgentEntry, Hash>, Fault> {
+    ) -> Result<Slice<AgentEntry, Hash>, PortFault> {
         let AgentFilter { owner, tag, executor, text, is_deterministic } = filter.clone();
         let filter = agents::Filter { owner, tag, executor, text, is_deterministic };
         let listed = agents::list(&*self.memory(), &filter, after.as_ref(), limit)
-            .map_err(|fault| Fault::new("listing agents", fault))?;
+            .map_err(|fault| PortFault::new("listing agents", fault))?;
         Ok(Slice { items: listed.agents.into_iter().map(entry_of).collect(), next: listed.next })
     }
 }
 
 impl Proofs for World {
-    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, Fault> {
+    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, PortFault> {
         let Some(last) = self.state().blocks.last().cloned() else { return Ok(None) };
         let key = match target {
             ProofTarget::Account(address) => Hash::digest(address.as_bytes()),
@@ -862,15 +867,16 @@ impl Submit for World {
 }
 
 impl Projection for World {
-    fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
+    fn account(&self, address: &Address) -> Result<PendingAccount, PortFault> {
         let account = self.projected().account(*address);
-        let Account { balance, nonce } = account.map_err(|error| Fault::new("reading", error))?;
+        let Account { balance, nonce } =
+            account.map_err(|error| PortFault::new("reading", error))?;
         Ok(PendingAccount { nonce, balance })
     }
 
-    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
+    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, PortFault> {
         let run = self.projected().run(agent_run_id);
-        let run = run.map_err(|error| Fault::new("reading", error))?;
+        let run = run.map_err(|error| PortFault::new("reading", error))?;
         Ok(run.map(|run| {
             let fees = run.settlement.unwrap_or_else(|| settlement(&run).unwrap().settlement);
             SettlementNow { total_tokens_out: run.tokens_out, step_count: run.step_count, fees }
@@ -885,7 +891,7 @@ impl Projection for World {
         let simulated = self.projected().simulate(&tx, rules.height, NOW);
         let effects = simulated.map_err(|error| match error {
             TxError::Rejected(reason) => SubmitError::Rejected(*reason),
-            TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),
+            TxError::Storage(fault) => SubmitError::Fault(PortFault::new("simulating", fault)),
         })?;
         let balances = effects.balances.into_iter();
         Ok(Effects {
@@ -1032,7 +1038,7 @@ impl Market for World {
         &self,
         agent: &AgentVersion,
         wish: &CallWish,
-    ) -> Result<Option<CallEstimate>, Fault> {
+    ) -> Result<Option<CallEstimate>, PortFault> {
         let params = self.next_rules()?.params;
         let CallWish { committee_size, consensus, is_appealable, limits, prices } = *wish;
         let wish = estimate::Wish { committee_size, consensus, is_appealable, limits };
@@ -1041,7 +1047,7 @@ impl Market for World {
             Some(prices) => estimate::at_prices(&*memory, &params, agent, (&wish, &prices)),
             None => estimate::estimate(&*memory, &params, agent, &wish).map(Some),
         };
-        let found = found.map_err(|fault| Fault::new("estimating a call", fault))?;
+        let found = found.map_err(|fault| PortFault::new("estimating a call", fault))?;
         Ok(found.map(|it| CallEstimate {
             prices: it.prices,
             budget: it.budget,
@@ -1055,7 +1061,7 @@ impl Market for World {
         }))
     }
 
-    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault> {
+    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, PortFault> {
         let Some(call) = self.row::<tables::Calls>(call_id) else { return Ok(None) };
         let Some(held) = call.rounds.get(usize::from(round)) else { return Ok(None) };
         let candidates =

@@ -9,7 +9,7 @@ use super::header::check_randomness;
 use super::parent::Parent;
 use crate::activation;
 use crate::bonds;
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::context::Context;
 use crate::draft::{Changes, Draft};
 use crate::error::StorageError;
@@ -29,7 +29,7 @@ use crate::work;
 
 /// Where and when a block is executed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BlockContext {
     pub(super) height: u64,
     pub(super) timestamp: u64,
     pub(super) proposer: Address,
@@ -38,9 +38,9 @@ pub(super) struct Place {
 /// A block being executed.
 #[derive(Debug)]
 pub(super) struct Execution {
-    pub(super) chain: Arc<Chain>,
+    pub(super) chain: Arc<ChainRules>,
     pub(super) rules: Rules,
-    pub(super) place: Place,
+    pub(super) place: BlockContext,
     pub(super) draft: Draft,
     burned_before: Amount,
     paid: Paid,
@@ -80,9 +80,9 @@ impl Paid {
 
 impl Execution {
     pub(super) fn new(
-        chain: Arc<Chain>,
+        chain: Arc<ChainRules>,
         base: Arc<dyn Read>,
-        place: Place,
+        place: BlockContext,
     ) -> Result<Self, StorageError> {
         let rules = Rules::at(&chain, &*base, place.height)?;
         let mut draft = Draft::new(base);
@@ -123,7 +123,7 @@ impl Execution {
         parent: &Parent,
         randomness: Option<&Randomness>,
     ) -> Result<(), StorageError> {
-        let Place { height, timestamp, proposer } = self.place;
+        let BlockContext { height, timestamp, proposer } = self.place;
         let Some(randomness) = randomness.filter(|_| self.rules.is_v8(height)) else {
             return Ok(());
         };
@@ -169,7 +169,7 @@ impl Execution {
             let needed = counting(work);
             if needed > room { full(Resource::Work, needed, room) } else { Ok(()) }
         };
-        let Place { height, timestamp, proposer } = self.place;
+        let BlockContext { height, timestamp, proposer } = self.place;
         let position = self.position();
         let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
         let Done { event, charge, work, left: _ } = execute_if(tx, &mut self.draft, &ctx, fits)?;
@@ -198,7 +198,7 @@ impl Execution {
     pub(super) fn finish(mut self) -> Result<Outcome, StorageError> {
         const UNBURNED: StorageError =
             StorageError::Inconsistent { what: "a block took burned money back" };
-        let Place { height, timestamp, .. } = self.place;
+        let BlockContext { height, timestamp, .. } = self.place;
         self.draft.begin_end_of_block();
         let mut end = std::mem::take(&mut self.begun);
         let now = Now { height, timestamp };

@@ -6,7 +6,7 @@ use types::{CheckedTx, Forks, Hash, Header, Params, Randomness, SetMember};
 
 use super::error::BlockError;
 use super::parent::Parent;
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::error::StorageError;
 use crate::validators;
 
@@ -37,7 +37,7 @@ pub(super) fn tx_root(transactions: &[CheckedTx]) -> Hash {
 /// # Errors
 /// [`BlockError`] that names the field.
 pub fn check_header(
-    chain: &Chain,
+    chain: &ChainRules,
     parent: &Parent,
     header: &Header,
     transactions: &[CheckedTx],

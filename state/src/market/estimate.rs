@@ -7,7 +7,7 @@ use types::agent::ExecutorId;
 use types::call::{CallLimits, Consensus};
 use types::{Address, AgentVersion, Amount, Bond, Params, Prices};
 
-use super::terms::Asked;
+use super::terms::AskedCall;
 use super::{assignments, callable, offers};
 use crate::error::StorageError;
 use crate::tables::Bonds;
@@ -149,7 +149,7 @@ impl Asking<'_> {
     /// Who works at these prices; none if the call would cost more than any amount of money.
     fn at(&self, prices: &Prices) -> Option<Estimate> {
         let Self { params, agent, wish, offering } = self;
-        let asked = Asked {
+        let asked = AskedCall {
             committee_size: wish.committee_size,
             prices,
             limits: &wish.limits,

@@ -21,7 +21,7 @@ pub struct Filter {
 
 /// The place of an offer in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct OfferCursor {
     /// Its miner.
     pub miner: Address,
     /// Its executor.
@@ -50,8 +50,8 @@ pub struct Listed {
 impl Listed {
     /// Its place in the list.
     #[must_use]
-    pub const fn place(&self) -> Place {
-        Place { miner: self.miner, executor: self.executor, bonded: self.bond.bonded }
+    pub const fn place(&self) -> OfferCursor {
+        OfferCursor { miner: self.miner, executor: self.executor, bonded: self.bond.bonded }
     }
 }
 
@@ -64,7 +64,7 @@ pub fn list(
     state: &dyn Read,
     params: &Params,
     filter: &Filter,
-    after: Option<&Place>,
+    after: Option<&OfferCursor>,
     limit: usize,
 ) -> Result<Vec<Listed>, StorageError> {
     let found = match *filter {
@@ -74,13 +74,14 @@ pub fn list(
             found.map(|offer| (miner, executor, offer)).into_iter().collect()
         }
         Filter { executor: Some(executor), miner: None } => {
-            let key = |place: &Place| index_key(executor, place.bonded, place.miner).to_bytes();
+            let key =
+                |place: &OfferCursor| index_key(executor, place.bonded, place.miner).to_bytes();
             let rows =
                 rows::<OffersByExecutor>(state, &executor.to_bytes(), after.map(key), limit)?;
             rows.into_iter().map(|((_, _, miner), offer)| (miner, executor, offer)).collect()
         }
         Filter { executor: None, miner } => {
-            let key = |place: &Place| (place.miner, place.executor).to_bytes();
+            let key = |place: &OfferCursor| (place.miner, place.executor).to_bytes();
             let prefix = miner.map(|miner| miner.to_bytes()).unwrap_or_default();
             let rows = rows::<Offers>(state, &prefix, after.map(key), limit)?;
             rows.into_iter().map(|((miner, executor), offer)| (miner, executor, offer)).collect()

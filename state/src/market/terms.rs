@@ -5,7 +5,7 @@ use types::{Amount, Params, Prices};
 
 /// What an AGENT_CALL asks for, as far as it costs something.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct AskedCall<'a> {
     /// How many members.
     pub committee_size: u8,
     /// What it pays to each.
@@ -18,7 +18,7 @@ pub struct Asked<'a> {
     pub on_result: &'a [Conditional],
 }
 
-impl Asked<'_> {
+impl AskedCall<'_> {
     /// The price of the work at the limits: what one member can cost. May be more than any amount of money.
     #[must_use]
     pub fn budget(&self) -> u128 {
@@ -94,9 +94,9 @@ mod tests {
         Prices { per_call: Amount::new(per_call), prompt_per_m: one, ..Prices::default() }
     }
 
-    fn asked<'a>(prices: &'a Prices, on_result: &'a [Conditional]) -> Asked<'a> {
+    fn asked<'a>(prices: &'a Prices, on_result: &'a [Conditional]) -> AskedCall<'a> {
         let royalty = Amount::new(7);
-        Asked { committee_size: 5, prices, limits: &LIMITS, royalty, on_result }
+        AskedCall { committee_size: 5, prices, limits: &LIMITS, royalty, on_result }
     }
 
     fn payment(amount: u64) -> Conditional {
@@ -144,7 +144,7 @@ mod tests {
         assert!(asked.least_fee(&params) > u128::from(u64::MAX));
         assert_eq!(asked.terms(&params), None);
         let one = Prices { per_call: most, ..Prices::default() };
-        let terms = Asked { prices: &one, ..asked }.terms(&params).unwrap();
+        let terms = AskedCall { prices: &one, ..asked }.terms(&params).unwrap();
         assert_eq!(terms.dissent_penalty, most, "nobody has such a bond");
     }
 }

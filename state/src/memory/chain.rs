@@ -7,7 +7,7 @@ use types::{Address, Amount, Hash, Keypair};
 
 use super::Memory;
 use crate::block::{BlockBuilder, BlockError, Executed, Parent, require};
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::error::StorageError;
 use crate::pending::Base;
 
@@ -15,19 +15,19 @@ use crate::pending::Base;
 /// tree: the root after a block is made of the block's hash.
 #[derive(Debug)]
 pub struct MemoryChain {
-    rules: Arc<Chain>,
+    rules: Arc<ChainRules>,
     state: Arc<Memory>,
     genesis_hash: Hash,
     tip: Parent,
 }
 
 impl MemoryChain {
-    /// A chain at height 0, with these balances ([`Chain::first_state`]).
+    /// A chain at height 0, with these balances ([`ChainRules::first_state`]).
     ///
     /// # Errors
     /// [`StorageError`] if the sum of the balances overflows.
     pub fn new(
-        rules: Arc<Chain>,
+        rules: Arc<ChainRules>,
         genesis_hash: Hash,
         genesis_time: u64,
         accounts: &BTreeMap<Address, Amount>,
@@ -47,7 +47,7 @@ impl MemoryChain {
 
     /// The rules.
     #[must_use]
-    pub const fn rules(&self) -> &Arc<Chain> {
+    pub const fn rules(&self) -> &Arc<ChainRules> {
         &self.rules
     }
 

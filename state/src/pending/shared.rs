@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use types::CheckedTx;
 
 use super::state::{Base, NOBODY, PendingState, without_nobody};
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::context::Context;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
@@ -29,7 +29,7 @@ impl SharedPending {
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
-    pub fn new(base: Base, chain: Arc<Chain>) -> Result<Self, StorageError> {
+    pub fn new(base: Base, chain: Arc<ChainRules>) -> Result<Self, StorageError> {
         PendingState::new(base, chain).map(|state| Self { state: Mutex::new(state) })
     }
 

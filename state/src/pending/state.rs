@@ -9,7 +9,7 @@ use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Rejecti
 
 use super::admitted::{Admitted, Undo, Writers, add_writer, is_last_of, take_debit};
 use crate::bonds;
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::context::Context;
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
@@ -43,7 +43,7 @@ use crate::view::{Read, Still};
 /// `maxBaseFee` is below the base fee is admitted like any other: it waits until the base fee has
 /// fallen ([`crate::fees::check_base_fee`]).
 pub struct PendingState {
-    chain: Arc<Chain>,
+    chain: Arc<ChainRules>,
     pub(super) base: Still,
     /// The height of the next block.
     height: u64,
@@ -77,7 +77,7 @@ impl PendingState {
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
-    pub fn new(base: Base, chain: Arc<Chain>) -> Result<Self, StorageError> {
+    pub fn new(base: Base, chain: Arc<ChainRules>) -> Result<Self, StorageError> {
         let Base { state: base, height } = base;
         let height = height.saturating_add(1);
         let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
@@ -338,7 +338,7 @@ fn context(rules: &Rules, height: u64) -> Context<'_> {
 
 /// The rules of a block, with the reserve of the pool: that of the draft so far, or a new one.
 fn pool_rules(
-    chain: &Chain,
+    chain: &ChainRules,
     base: &Still,
     height: u64,
     before: Option<Price>,

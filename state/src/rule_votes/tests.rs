@@ -5,7 +5,7 @@ use std::sync::Arc;
 use types::{Forks, Hash, Keypair};
 
 use super::*;
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::memory::Memory;
 
 #[test]
@@ -19,7 +19,7 @@ fn a_vote_counts_until_it_is_a_million_blocks_old() {
     let voter = validators::address(&member(1));
     let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
     let (chain_id, genesis_hash, params) = ("test".to_owned(), Hash::ZERO, Params::default());
-    let chain = Chain { chain_id, genesis_hash, params, forks, validators };
+    let chain = ChainRules { chain_id, genesis_hash, params, forks, validators };
     let memory = Arc::new(Memory::default());
     memory.apply(&chain.first_state(&BTreeMap::new()).unwrap());
     let left_after = |height| {

@@ -16,7 +16,7 @@ use crate::error::{StorageError, TxError};
 use crate::ledger;
 use crate::market::callable;
 use crate::market::calls;
-use crate::market::terms::Asked;
+use crate::market::terms::AskedCall;
 use crate::rules::Rules;
 use crate::tables::{CallQueue, CallsByAgent, CallsByRequester};
 use crate::view::Read;
@@ -54,7 +54,7 @@ impl Kind for AgentCall {
         check_selector(&self.payload.0, &agent)?;
         let (prices, limits) = (Prices::from(&self.prices), CallLimits::from(&self.limits));
         let on_result = self.conditional();
-        let asked = Asked {
+        let asked = AskedCall {
             committee_size: self.size(),
             prices: &prices,
             limits: &limits,
@@ -123,7 +123,11 @@ impl Kind for AgentCall {
 }
 
 /// The numbers that hold for the call, or MAX_FEE_TOO_LOW.
-fn check_fee(max_fee: Amount, asked: &Asked<'_>, params: &Params) -> Result<CallTerms, Rejection> {
+fn check_fee(
+    max_fee: Amount,
+    asked: &AskedCall<'_>,
+    params: &Params,
+) -> Result<CallTerms, Rejection> {
     let least = asked.least_fee(params);
     let terms = asked.terms(params).filter(|_| u128::from(max_fee.get()) >= least);
     terms.ok_or_else(|| {
@@ -180,7 +184,7 @@ fn check_appealable(agent: &AgentVersion, params: &Params) -> Result<(), Rejecti
 }
 
 /// CALL_LIMITS for more conditional payments than a false decision would cost.
-fn check_conditional(asked: &Asked<'_>, params: &Params) -> Result<(), Rejection> {
+fn check_conditional(asked: &AskedCall<'_>, params: &Params) -> Result<(), Rejection> {
     let (sum, most) = (asked.conditional(), asked.most_conditional(params));
     if asked.on_result.is_empty() || sum <= most {
         return Ok(());

@@ -15,7 +15,7 @@ use types::{
 };
 
 use super::{Cost, Kind, envelope};
-use crate::chain::Chain;
+use crate::chain::ChainRules;
 use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
@@ -95,11 +95,11 @@ fn key() -> Keypair {
     Keypair::from_seed(&[1; 32])
 }
 
-fn chain() -> Chain {
+fn chain() -> ChainRules {
     let forks = Forks { validator_vote: Some(V7), ..Forks::default() };
     let params = Params::default();
     let validators = vec![SetMember { public_key: key().public_key(), power: 1 }];
-    Chain { chain_id: "test".to_owned(), genesis_hash: Hash::ZERO, params, forks, validators }
+    ChainRules { chain_id: "test".to_owned(), genesis_hash: Hash::ZERO, params, forks, validators }
 }
 
 fn state() -> Arc<Memory> {
@@ -121,7 +121,7 @@ fn envelope_of(nonce: u64) -> Transaction {
     Transaction::parse(unsigned.sign(&key()).as_bytes(), &limits).unwrap()
 }
 
-fn rules(chain: &Chain, state: &Arc<Memory>, height: u64) -> Rules {
+fn rules(chain: &ChainRules, state: &Arc<Memory>, height: u64) -> Rules {
     Rules::at(chain, &**state, height).unwrap()
 }
 

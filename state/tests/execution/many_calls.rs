@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use state::market::election::{Candidate, candidates_hash};
 use state::tables::Calls;
-use state::{BlockBuilder, Chain, Executed, MemoryChain, view};
+use state::{BlockBuilder, ChainRules, Executed, MemoryChain, view};
 use types::build::{Envelope, Unsigned};
 use types::call::{Call, CallChange, CallStatus};
 use types::ids::{Committer, compute_agent_id, compute_call_id, compute_commitment};
@@ -57,7 +57,7 @@ struct Town {
 impl Town {
     fn new() -> Self {
         let validators = VALIDATORS.map(|who| SetMember { public_key: who.public_key(), power: 1 });
-        let rules = Arc::new(Chain {
+        let rules = Arc::new(ChainRules {
             chain_id: "test".to_owned(),
             genesis_hash: Hash::ZERO,
             params: Params { min_bond: Amount::new(LEAST), ..Params::default() },

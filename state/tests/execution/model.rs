@@ -10,7 +10,7 @@ use crate::model_agents::{ModelAgent, ModelAgents, ModelVersion};
 use crate::model_bonds::{ModelBonds, ModelProtection};
 use crate::model_calls::{self, Around, Begins, Look, ModelCalls};
 use crate::model_offers::ModelOffers;
-use crate::model_rules::{self, Fee, ModelRules, Place};
+use crate::model_rules::{self, Fee, ModelPlace, ModelRules};
 use crate::model_validators::ModelValidators;
 
 /// Where a run is: since when, and with whom.
@@ -172,7 +172,7 @@ impl Model {
     }
 
     /// The work that a block counts for a transaction.
-    pub fn work(&self, who: Address, body: &Body, place: &Place<'_>) -> i128 {
+    pub fn work(&self, who: Address, body: &Body, place: &ModelPlace<'_>) -> i128 {
         if !self.rules.are_active(self.height) {
             return 0;
         }
@@ -225,7 +225,7 @@ impl Model {
         nonce: u64,
         body: &Body,
         hash: Hash,
-        place: &Place<'_>,
+        place: &ModelPlace<'_>,
     ) -> &'static str {
         if let Some(code) = self.rules.early_obstacle(body, place.bid, self.height) {
             return code;

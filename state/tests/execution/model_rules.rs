@@ -105,7 +105,7 @@ fn first_values(
 }
 
 /// A transaction as far as its place in a block goes.
-pub struct Place<'a> {
+pub struct ModelPlace<'a> {
     /// Bytes of its payload.
     pub payload: usize,
     pub bid: &'a Bid,
@@ -223,7 +223,7 @@ impl ModelRules {
         &self,
         who: Address,
         body: &Body,
-        place: &Place<'_>,
+        place: &ModelPlace<'_>,
         (params, height, is_validator): (&Params, u64, bool),
     ) -> Result<Fee, &'static str> {
         if !self.are_active(height) {

@@ -18,7 +18,7 @@ use types::{Account, Address, Amount, Bid, Body, CheckedTx, Credit, Hash, Params
 
 use crate::acts::{Act, acts};
 use crate::model::Model;
-use crate::model_rules::Place;
+use crate::model_rules::ModelPlace;
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, STRANGER, Swept, Who, World, blob_chunk,
     blob_finalize, blob_init, chat, claim, step, transfer, turn,
@@ -219,7 +219,7 @@ fn admit_v7(
 ) {
     let Chosen { sender, nonce, body, tx } = choose(world, pending, model, act);
     if pending.admit(&tx).is_ok() {
-        let place = Place { payload: tx.payload().len(), bid: &Bid::default() };
+        let place = ModelPlace { payload: tx.payload().len(), bid: &Bid::default() };
         model.send(sender.address(), nonce, &body, tx.hash(), &place);
         waiting.push(tx);
     }
@@ -333,7 +333,7 @@ fn admit(
         return;
     }
     if pending.admit(&tx).is_ok() {
-        let place = Place { payload: tx.payload().len(), bid: &Bid::default() };
+        let place = ModelPlace { payload: tx.payload().len(), bid: &Bid::default() };
         let answer = model.send(sender.address(), nonce, &body, tx.hash(), &place);
         assert_eq!(answer, "ok");
         waiting.push(tx);

@@ -21,7 +21,7 @@ use types::{
 use crate::acts::{Act, EXECUTORS, acts_and_votes, acts_of_v7};
 use crate::model::{Life, Model, ModelRun};
 use crate::model_agents::numbers;
-use crate::model_rules::{ModelParam, ModelRules, Place, size};
+use crate::model_rules::{ModelParam, ModelPlace, ModelRules, size};
 use crate::model_validators::ModelValidators;
 use crate::world::{FUNDS, PROPOSER, Swept, Who, World};
 
@@ -215,7 +215,7 @@ fn act_on_both(
     let bid = if world.chain.forks.v7.is_some() { act.bid() } else { Bid::default() };
     let tx = world.bidding_tx(sender, nonce, &body, bid.clone()).expect("the static checks hold");
     let checked = spied_check(world, &tx);
-    let place = Place { payload: tx.payload().len(), bid: &bid };
+    let place = ModelPlace { payload: tx.payload().len(), bid: &bid };
     let room = i128::from(model.params.max_block_bytes) - model.rules.used;
     let work = model.work(sender.address(), &body, &place);
     let work_room = i128::from(model.params.max_block_work) - model.rules.worked;

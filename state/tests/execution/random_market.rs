@@ -17,7 +17,7 @@ use types::{Amount, Bid, Body, Hash, Params};
 use crate::market_world::V8;
 use crate::model::Model;
 use crate::model_calls::{Begins, ModelCall, ModelMember};
-use crate::model_rules::{ModelRules, Place};
+use crate::model_rules::{ModelPlace, ModelRules};
 use crate::model_validators::ModelValidators;
 use crate::random::{Answers, Dice, TRANSACTIONS, spied_check};
 use crate::world::{ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, Who, World, transfer};
@@ -162,7 +162,7 @@ impl Trial {
         let nonce = self.model.nonce(who.address());
         let bid = Bid::default();
         let tx = self.world.bidding_tx(who, nonce, body, bid.clone()).expect("static checks hold");
-        let place = Place { payload: tx.payload().len(), bid: &bid };
+        let place = ModelPlace { payload: tx.payload().len(), bid: &bid };
         let checked = spied_check(&self.world, &tx);
         let answer = match self.world.builder().push(&tx) {
             Ok(()) => "ok",

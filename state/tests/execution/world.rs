@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use state::tables::{Accounts, Bonds, CallMembers, Runs, SettledMembers};
 use state::{
-    Base, BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent,
+    Base, BlockBuilder, ChainRules, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent,
     PushError, Read, Rules, TxError, execute, execute_block, invariants, validators, view,
 };
 use types::build::{Envelope, Unsigned};
@@ -60,7 +60,7 @@ impl Who {
 }
 
 pub struct World {
-    pub chain: Arc<Chain>,
+    pub chain: Arc<ChainRules>,
     pub memory: Arc<Memory>,
     pub parent: Parent,
     /// Makes the open block.
@@ -103,7 +103,7 @@ impl World {
         let validators = validators.iter().map(|(who, power)| member(*who, *power)).collect();
         let genesis_hash = genesis_hash();
         let chain_id = "test".to_owned();
-        let chain = Arc::new(Chain { chain_id, genesis_hash, params, forks, validators });
+        let chain = Arc::new(ChainRules { chain_id, genesis_hash, params, forks, validators });
         let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
         let accounts = funded.map(|who| (who.address(), Amount::new(FUNDS))).into();
         let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();

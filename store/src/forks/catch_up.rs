@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use state::chain::Chain;
+use state::chain::ChainRules;
 use state::error::StorageError;
 use state::forks::{self, Tally, VoteInBlock, VotingBlock};
 use state::table::Key;
@@ -35,7 +35,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
-    pub fn count_forks(&self, chain: &Chain) -> Result<(), StorageError> {
+    pub fn count_forks(&self, chain: &ChainRules) -> Result<(), StorageError> {
         let rules = Rules {
             delay: chain.params.fork_delay_blocks,
             first: chain.validators.clone(),

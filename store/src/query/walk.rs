@@ -75,7 +75,7 @@ impl Snapshot<'_> {
     ) -> Result<List<'_>, StorageError>
     where
         T: Table<Value = Hash>,
-        T::Key: Place,
+        T::Key: RequestedAt,
     {
         let to = match before {
             Some(TxLocation { height, position }) => {
@@ -242,11 +242,11 @@ const fn just_after(TxLocation { height, position }: TxLocation) -> TxLocation {
 }
 
 /// The place in the chain at the end of an index key.
-pub(super) trait Place {
+pub(super) trait RequestedAt {
     fn place(&self) -> TxLocation;
 }
 
-impl<A> Place for (A, u64, u32) {
+impl<A> RequestedAt for (A, u64, u32) {
     fn place(&self) -> TxLocation {
         TxLocation { height: self.1, position: self.2 }
     }

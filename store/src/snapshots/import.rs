@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use state::chain::Chain;
+use state::chain::ChainRules;
 use state::error::StorageError;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{
@@ -98,7 +98,7 @@ struct Job<'a> {
     rocks: &'a Rocks,
     intake: &'a Intake,
     verified: &'a Verified,
-    rules: &'a Chain,
+    rules: &'a ChainRules,
 }
 
 impl Job<'_> {

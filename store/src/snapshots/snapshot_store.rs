@@ -67,11 +67,11 @@ pub struct SnapshotStore {
 struct StoredSnapshot {
     head: OfferHead,
     files: [File; 3],
-    places: BTreeMap<Hash, Place>,
+    places: BTreeMap<Hash, ChunkPlace>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ChunkPlace {
     file: usize,
     from: u64,
     bytes: u64,
@@ -204,7 +204,7 @@ impl SnapshotStore {
     pub fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
         let offers = self.offers.read().clone();
         let found = offers.iter().find_map(|offer| Some((offer, *offer.places.get(hash)?)));
-        let Some((offer, Place { file, from, bytes })) = found else { return Ok(None) };
+        let Some((offer, ChunkPlace { file, from, bytes })) = found else { return Ok(None) };
         let left = bytes.saturating_sub(offset);
         let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(bytes_max);
         let Some(file) = offer.files.get(file).filter(|_| wanted > 0) else { return Ok(None) };
@@ -278,11 +278,11 @@ fn load(folder: &Path, store: &Store) -> Result<Option<StoredSnapshot>, MakeErro
     let files = [open(OFFER)?, open(ROWS)?, open(EXTRAS)?];
     let head =
         OfferHead { height: offer.manifest.height, hash: Hash::digest(&bytes), bytes: length };
-    let mut places = BTreeMap::from([(head.hash, Place { file: 0, from: 0, bytes: length })]);
+    let mut places = BTreeMap::from([(head.hash, ChunkPlace { file: 0, from: 0, bytes: length })]);
     let mut add = |file: usize, pieces: &mut dyn Iterator<Item = (Hash, u64)>| {
         let mut from = 0_u64;
         for (hash, bytes) in pieces.filter(|(_, bytes)| (1..=CHUNK_BYTES_MAX).contains(bytes)) {
-            places.insert(hash, Place { file, from, bytes });
+            places.insert(hash, ChunkPlace { file, from, bytes });
             from = from.saturating_add(bytes);
         }
     };

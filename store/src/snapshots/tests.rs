@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use state::block::BlockBuilder;
-use state::chain::Chain;
+use state::chain::ChainRules;
 use state::draft::Changes;
 use state::forks::FixedFork;
 use state::invariants::Broken;
@@ -50,8 +50,8 @@ impl Certificates for Trusting {
     }
 }
 
-fn rules() -> Arc<Chain> {
-    Arc::new(Chain {
+fn rules() -> Arc<ChainRules> {
+    Arc::new(ChainRules {
         chain_id: "offers-test".into(),
         genesis_hash: Hash::ZERO,
         params: Params::default(),

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use state::block::{Executed, execute_block};
-use state::chain::Chain;
+use state::chain::ChainRules;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::{rules, validators};
@@ -27,7 +27,7 @@ const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: 
 /// A chain that can be executed from its beginning.
 pub struct Replay<'a> {
     /// The rules.
-    pub chain: Arc<Chain>,
+    pub chain: Arc<ChainRules>,
     /// The hash of the genesis file.
     pub genesis_hash: Hash,
     /// The genesis time, milliseconds since 1970.

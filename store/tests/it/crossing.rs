@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use state::chain::Chain;
+use state::chain::ChainRules;
 use state::table::Table;
 use state::tables::{self, Steps};
 use state::{BlockBuilder, Changes, Executed};
@@ -56,7 +56,7 @@ impl Certificates for Versioned {
 struct Crossing {
     chain: TestChain,
     first: Changes,
-    rules: Arc<Chain>,
+    rules: Arc<ChainRules>,
 }
 
 impl Crossing {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use state::{BlockBuilder, Chain, Changes, Executed, Forks};
+use state::{BlockBuilder, ChainRules, Changes, Executed, Forks};
 use store::{CommitBlock, GenesisState, Options, Store, Tip};
 use types::build::{Envelope, Unsigned, build_tx};
 use types::ids::compute_agent_run_id;
@@ -245,12 +245,12 @@ pub(crate) fn genesis_changes(wallets: &[Wallet]) -> Changes {
 /// A chain on a store.
 pub(crate) struct TestChain {
     pub(crate) store: Store,
-    pub(crate) chain: Arc<Chain>,
+    pub(crate) chain: Arc<ChainRules>,
     pub(crate) wallets: Vec<Wallet>,
 }
 
 /// A chain of one wallet with these rules, and the rows of its height 0.
-pub(crate) fn chain_of(path: &Path, chain: Arc<Chain>) -> (TestChain, Changes) {
+pub(crate) fn chain_of(path: &Path, chain: Arc<ChainRules>) -> (TestChain, Changes) {
     let wallets = vec![Wallet::new(0)];
     let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
     let changes = chain.first_state(&accounts).expect("few wallets");
@@ -315,10 +315,10 @@ impl TestChain {
     }
 }
 
-pub(crate) fn rules() -> Arc<Chain> {
+pub(crate) fn rules() -> Arc<ChainRules> {
     let params = Params { max_block_bytes: 64 << 20, ..Params::default() };
     let (forks, validators) = (Forks::default(), Vec::new());
-    Arc::new(Chain {
+    Arc::new(ChainRules {
         chain_id: CHAIN_ID.into(),
         genesis_hash: Hash::ZERO,
         params,

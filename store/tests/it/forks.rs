@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use state::chain::Chain;
+use state::chain::ChainRules;
 use state::tables::ForkRows;
 use state::{Executed, StorageError, view};
 use store::{CommitBlock, GenesisState, Options, Store};
@@ -19,14 +19,14 @@ pub(crate) const WALLETS: u64 = 5;
 pub(crate) const VALIDATORS: usize = 4;
 
 /// The rules of a chain whose first wallets are its validators.
-pub(crate) fn voting_rules(wallets: &[Wallet]) -> Arc<Chain> {
+pub(crate) fn voting_rules(wallets: &[Wallet]) -> Arc<ChainRules> {
     let members = wallets.iter().take(VALIDATORS);
     let members = members.map(|wallet| SetMember { public_key: wallet.key.public_key(), power: 1 });
     let mut validators: Vec<SetMember> = members.collect();
     validators.sort_by_key(|member| member.public_key.address());
     let plain = rules();
     let params = Params { fork_delay_blocks: DELAY, ..plain.params.clone() };
-    Arc::new(Chain { params, validators, ..(*plain).clone() })
+    Arc::new(ChainRules { params, validators, ..(*plain).clone() })
 }
 
 pub(crate) fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use state::market::offers::{Ranked, count, counting};
 use state::tables::{Bonds, Offers};
-use state::{Chain, Changes, Forks};
+use state::{ChainRules, Changes, Forks};
 use store::tools::{self, Replay};
 use store::{GenesisState, Options, Store};
 use types::agent::ExecutorId;
@@ -22,10 +22,10 @@ const EXECUTORS: [ExecutorId; 2] =
     [ExecutorId::Wasm, ExecutorId::Model { manifest: Hash::new([7; 32]) }];
 
 /// The rules of v8 from the beginning on.
-pub(crate) fn rules() -> Arc<Chain> {
+pub(crate) fn rules() -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), v7: Some(0), v8: Some(0), ..Forks::default() };
     let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
-    Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
+    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
 }
 
 fn offer(executor: ExecutorId) -> Body {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use state::block::BlockError;
-use state::{Chain, Changes, Executed, Forks, execute_block};
+use state::{ChainRules, Changes, Executed, Forks, execute_block};
 use store::snapshots::{Intake, Offer, SnapshotStore, import};
 use store::tools::{self, Replay, ReplayError, ToolError};
 use store::{Options, Store};
@@ -15,10 +15,10 @@ use crate::fixture::{self, TestChain, genesis_hash, proposing};
 use crate::tools::{quiet, replay};
 
 /// The rules of v7 from a height on, for the one who makes the blocks.
-fn rules(v7: u64) -> Arc<Chain> {
+fn rules(v7: u64) -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), v7: Some(v7), ..Forks::default() };
     let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
-    Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
+    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
 }
 
 fn chain(path: &Path, v7: u64) -> (TestChain, Changes) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use state::table::{Table, decode_value};
 use state::tables::Validators;
-use state::{Chain, Changes, Draft, Executed, Forks, Memory, validators};
+use state::{ChainRules, Changes, Draft, Executed, Forks, Memory, validators};
 use store::tools::{self, Certificates, Replay, ToolError, V7Height};
 use store::{CommitBlock, Equivocation, Equivocations, Options, SignedChoice, Store};
 use types::codec;
@@ -33,9 +33,9 @@ fn first(wallets: &[Wallet]) -> Changes {
     changes
 }
 
-fn chain_rules() -> Arc<Chain> {
+fn chain_rules() -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), ..Forks::default() };
-    Arc::new(Chain { forks, ..Chain::clone(&rules()) })
+    Arc::new(ChainRules { forks, ..ChainRules::clone(&rules()) })
 }
 
 /// The certificate of a block is the set that may decide it.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use state::{Chain, Changes, Forks};
+use state::{ChainRules, Changes, Forks};
 use store::snapshots::{ImportError, Intake, Offer, OfferError, SnapshotStore, import};
 use store::tools::{
     self, Certificates, EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Height,
@@ -43,13 +43,13 @@ impl Certificates for Versioned {
 }
 
 /// The rules of a chain that wallet 0 decides; somebody with less power makes the blocks.
-fn rules(v7: Option<u64>) -> Arc<Chain> {
+fn rules(v7: Option<u64>) -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), v7, ..Forks::default() };
     let member = |public_key, power| SetMember { public_key, power };
     let mut validators =
         vec![member(proposing().public_key(), 1), member(Wallet::new(0).key.public_key(), 10)];
     validators.sort_by_key(|member| member.public_key.address());
-    Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
+    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
 }
 
 fn chain(path: &Path, v7: Option<u64>) -> (TestChain, Changes) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use p2p::ports::{Chain, EncodedBlock, ReadError, Status};
+use p2p::ports::{ChainSource, EncodedBlock, ReadError, Status};
 use parking_lot::Mutex;
 use testkit::net::Member;
 
@@ -71,7 +71,7 @@ struct Forger {
     asked: AtomicUsize,
 }
 
-impl Chain for Forger {
+impl ChainSource for Forger {
     fn status(&self) -> Status {
         let there = u64::try_from(self.blocks.lock().len()).unwrap_or(0);
         let tip = match self.lie {

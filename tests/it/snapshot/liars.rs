@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, SnapshotHead, Status};
+use p2p::ports::{ChainSource, EncodedBlock, Nothing, ReadError, SnapshotHead, Status};
 use parking_lot::Mutex;
 use serde_json::json;
 use store::snapshots::{Extra, FORMAT, Offer};
@@ -132,7 +132,7 @@ impl Forger {
     }
 }
 
-impl Chain for Forger {
+impl ChainSource for Forger {
     fn status(&self) -> Status {
         let height = self.content.head.height;
         Status { earliest: height + 1, tip: height + 1 }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use types::Hash;
 
-use super::{Bond, Chain, ChainMemory, named_id};
+use super::{Bond, ChainIdentity, ChainMemory, named_id};
 use crate::WalletError;
 
-fn chain(id: &str, genesis: &[u8]) -> Chain {
-    Chain { chain_id: id.into(), genesis_hash: Hash::digest(genesis) }
+fn chain(id: &str, genesis: &[u8]) -> ChainIdentity {
+    ChainIdentity { chain_id: id.into(), genesis_hash: Hash::digest(genesis) }
 }
 
-fn home() -> Chain {
+fn home() -> ChainIdentity {
     chain("home", b"home")
 }
 

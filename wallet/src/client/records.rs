@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use types::{Address, Amount, Hash};
 
-use crate::Chain;
+use crate::ChainIdentity;
 
 /// What `ombra_chainInfo` tells.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,8 +34,8 @@ pub struct ChainInfo {
 impl ChainInfo {
     /// The chain, as the node names it.
     #[must_use]
-    pub fn chain(&self) -> Chain {
-        Chain { chain_id: self.chain_id.clone(), genesis_hash: self.genesis_hash }
+    pub fn chain(&self) -> ChainIdentity {
+        ChainIdentity { chain_id: self.chain_id.clone(), genesis_hash: self.genesis_hash }
     }
 }
 

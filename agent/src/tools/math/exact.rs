@@ -4,7 +4,7 @@ use num_bigint::{BigInt, BigUint, Sign};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use super::expression::Fault;
+use super::expression::MathFault;
 
 /// Binary digits of a numerator and of a denominator; about 2,466 decimal ones.
 pub(super) const BITS_MAX: u64 = 8192;
@@ -16,32 +16,36 @@ const EXACT_PLACES_MAX: u64 = 200;
 const FRACTION_CHARACTERS_MAX: usize = 100;
 
 /// A value that is not too large.
-pub(super) fn bounded(value: BigRational) -> Result<BigRational, Fault> {
+pub(super) fn bounded(value: BigRational) -> Result<BigRational, MathFault> {
     let fits = value.numer().bits() <= BITS_MAX && value.denom().bits() <= BITS_MAX;
-    if fits { Ok(value) } else { Err(Fault::TooLarge) }
+    if fits { Ok(value) } else { Err(MathFault::TooLarge) }
 }
 
 /// The number `whole.fraction` times ten to the power of `exponent`, all as digits; the exponent may
 /// have a sign and may be empty.
-pub(super) fn decimal(whole: &str, fraction: &str, exponent: &str) -> Result<BigRational, Fault> {
+pub(super) fn decimal(
+    whole: &str,
+    fraction: &str,
+    exponent: &str,
+) -> Result<BigRational, MathFault> {
     let digits: BigInt =
-        format!("{whole}{fraction}").parse().map_err(|_too_long| Fault::TooLarge)?;
+        format!("{whole}{fraction}").parse().map_err(|_too_long| MathFault::TooLarge)?;
     let exponent: i64 = if exponent.is_empty() { 0 } else { exponent.parse().unwrap_or(i64::MAX) };
-    let places = i64::try_from(fraction.len()).map_err(|_too_long| Fault::TooLarge)?;
-    let shift = exponent.checked_sub(places).ok_or(Fault::TooLarge)?;
+    let places = i64::try_from(fraction.len()).map_err(|_too_long| MathFault::TooLarge)?;
+    let shift = exponent.checked_sub(places).ok_or(MathFault::TooLarge)?;
     let ten = BigRational::from_integer(10.into());
     let scale = power(&ten, &BigRational::from_integer(shift.into()))?;
     bounded(BigRational::from_integer(digits) * scale)
 }
 
 /// A power with a whole exponent. Its size is known before it is calculated.
-pub(super) fn power(base: &BigRational, exponent: &BigRational) -> Result<BigRational, Fault> {
+pub(super) fn power(base: &BigRational, exponent: &BigRational) -> Result<BigRational, MathFault> {
     if !exponent.is_integer() {
-        return Err(Fault::Exponent);
+        return Err(MathFault::Exponent);
     }
     let exponent = exponent.numer();
     if base.is_zero() && exponent.is_negative() {
-        return Err(Fault::ZeroDivision);
+        return Err(MathFault::ZeroDivision);
     }
     if base.is_zero() || base.abs().is_one() || exponent.is_zero() {
         let is_one = exponent.is_zero() || base.is_one();
@@ -58,7 +62,7 @@ pub(super) fn power(base: &BigRational, exponent: &BigRational) -> Result<BigRat
     // A number of b bits, raised to e, has more than (b - 1) * e of them.
     let times =
         exponent.abs().to_u64().filter(|times| (bits - 1).saturating_mul(*times) <= BITS_MAX);
-    let times = times.and_then(|times| i32::try_from(times).ok()).ok_or(Fault::TooLarge)?;
+    let times = times.and_then(|times| i32::try_from(times).ok()).ok_or(MathFault::TooLarge)?;
     bounded(base.pow(if exponent.is_negative() { -times } else { times }))
 }
 

@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 32;
 
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum MathFault {
     #[error("found {found} at character {at}: expected {expected}")]
     Syntax { at: usize, found: String, expected: &'static str },
     #[error("more than {DEPTH_MAX} nested parentheses, signs or exponents")]
@@ -34,10 +34,10 @@ pub(super) enum Fault {
     NegativeRoot,
 }
 
-type Answer = Result<BigRational, Fault>;
+type Answer = Result<BigRational, MathFault>;
 
 /// The value, and whether it is exact.
-pub(super) fn evaluate(text: &str) -> Result<(BigRational, bool), Fault> {
+pub(super) fn evaluate(text: &str) -> Result<(BigRational, bool), MathFault> {
     let mut reader = Reader { text, at: 0, depth: 0, is_exact: true };
     let value = reader.sum()?;
     match reader.peek() {
@@ -73,16 +73,16 @@ impl<'a> Reader<'a> {
         is_next
     }
 
-    fn syntax(&mut self, expected: &'static str) -> Fault {
+    fn syntax(&mut self, expected: &'static str) -> MathFault {
         let found = self.peek().map_or_else(|| "the end".to_owned(), |it| format!("{it:?}"));
         let at = self.text[..self.at].chars().count() + 1;
-        Fault::Syntax { at, found, expected }
+        MathFault::Syntax { at, found, expected }
     }
 
     /// What `inner` reads, one level deeper.
     fn deeper(&mut self, inner: impl FnOnce(&mut Self) -> Answer) -> Answer {
         if self.depth == DEPTH_MAX {
-            return Err(Fault::TooDeep);
+            return Err(MathFault::TooDeep);
         }
         self.depth += 1;
         let value = inner(self);
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
 
     fn divisor(&mut self) -> Answer {
         let value = self.signed()?;
-        if value.is_zero() { Err(Fault::ZeroDivision) } else { Ok(value) }
+        if value.is_zero() { Err(MathFault::ZeroDivision) } else { Ok(value) }
     }
 
     fn signed(&mut self) -> Answer {
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
 
     fn square_root(&mut self, value: &BigRational) -> Answer {
         if value.is_negative() {
-            return Err(Fault::NegativeRoot);
+            return Err(MathFault::NegativeRoot);
         }
         let (value, is_exact) = root(value);
         self.is_exact &= is_exact;

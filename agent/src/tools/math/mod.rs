@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::definition::{computed, spec, terms, text};
 use super::tool::{Class, Code, Failure, Terms, Tool};
 use crate::messages::ToolSpec;
-use expression::Fault;
+use expression::MathFault;
 
 /// Characters of an expression.
 const CHARACTERS_MAX: usize = 1000;
@@ -59,12 +59,13 @@ pub(super) fn run(arguments: &Map<String, Value>) -> Result<String, Failure> {
 fn evaluate(expression: &str) -> Result<String, Failure> {
     let evaluated = expression::evaluate(expression);
     let (value, is_exact) = evaluated.map_err(|fault| match fault {
-        Fault::Syntax { .. } | Fault::TooDeep => {
+        MathFault::Syntax { .. } | MathFault::TooDeep => {
             Failure::new(Code::BadArguments, format!("argument expression: {fault}"))
         }
-        Fault::TooLarge | Fault::ZeroDivision | Fault::Exponent | Fault::NegativeRoot => {
-            Failure::failed(fault.to_string())
-        }
+        MathFault::TooLarge
+        | MathFault::ZeroDivision
+        | MathFault::Exponent
+        | MathFault::NegativeRoot => Failure::failed(fault.to_string()),
     })?;
     Ok(exact::written(&value, is_exact))
 }

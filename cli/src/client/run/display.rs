@@ -5,7 +5,7 @@ use wallet::client::records::{Run, Step};
 use wallet::{Answer, Client, Page};
 
 use super::bill;
-use super::live::{Live, Standing};
+use super::live::{Live, LiveStanding};
 use super::texts::Texts;
 use crate::client::output::{duration, indented, one_line, printable, time};
 use crate::client::{CliError, Out, Outcome};
@@ -159,7 +159,7 @@ impl Display {
             "claimed" => "claimed, the miner works",
             _ => "running",
         };
-        self.live.tell(&Standing {
+        self.live.tell(&LiveStanding {
             status: status.to_owned(),
             steps: run.step_count,
             steps_max: run.max_steps,

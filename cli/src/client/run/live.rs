@@ -17,7 +17,7 @@ const TEMPLATE: &str = "{spinner} {elapsed} [{bar:12}] {wide_msg}";
 
 /// How far a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct LiveStanding {
     /// What is waited for.
     pub(super) status: String,
     pub(super) steps: u64,
@@ -28,7 +28,7 @@ pub(super) struct Standing {
     pub(super) escrow: Amount,
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for LiveStanding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { status, steps, steps_max, tokens, cost, escrow } = self;
         let (cost, escrow) = (cost.ombra(), ombra(*escrow));
@@ -55,7 +55,7 @@ impl Live {
     }
 
     /// Tells how far the run is.
-    pub(super) fn tell(&self, standing: &Standing) {
+    pub(super) fn tell(&self, standing: &LiveStanding) {
         self.0.set_length(standing.escrow.get().max(1));
         self.0.set_position(standing.cost.get());
         self.0.set_message(one_line(&standing.to_string(), LINE_CHARS_MAX));

@@ -8,7 +8,7 @@ use state::tables::{
     Accounts, BlobChunks, Blobs, Bonds, FiguresOfSubmitters, Runs, Steps, Unbondings,
 };
 use state::view::{self, Range, Row};
-use state::{BlockBuilder, Chain, Draft, Forks, Memory, MemoryChain, PushError};
+use state::{BlockBuilder, ChainRules, Draft, Forks, Memory, MemoryChain, PushError};
 use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify_one};
 use types::tx::{AgentClaim, AgentFinish, AgentStep};
@@ -74,7 +74,8 @@ fn first(params: Params, forks: Forks) -> MemoryChain {
     let sole = SetMember { public_key: proposer().public_key(), power: 1 };
     let validators = if forks.v8.is_some() { vec![sole] } else { Vec::new() };
     let chain_id = CHAIN.to_owned();
-    let rules = Arc::new(Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
+    let rules =
+        Arc::new(ChainRules { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
     let miner = Keypair::from_seed(&[9; 32]);
     let rich = Amount::new(1 << 60);
     let accounts =

@@ -21,7 +21,7 @@ use serde_json::{Map, json};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use types::{Hash, Keypair, RunStatus};
-use wallet::Chain;
+use wallet::ChainIdentity;
 
 use crate::adapters::Understanding;
 use crate::chain::fake::{FakeChain, FakeWatch};
@@ -408,7 +408,7 @@ impl Bench {
 
     /// With the journal in a folder.
     pub(crate) fn at(folder: &Path, chain: FakeChain, calls: Option<PathBuf>) -> Self {
-        let owner = Chain { chain_id: "test".into(), genesis_hash: Hash::ZERO };
+        let owner = ChainIdentity { chain_id: "test".into(), genesis_hash: Hash::ZERO };
         let journal = Journal::open(&folder.join("journal"), key().address(), &owner).unwrap();
         let policy = Policy {
             claim_jitter_ms: 0,

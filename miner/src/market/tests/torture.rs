@@ -11,7 +11,7 @@ use types::{Hash, Keypair};
 use super::bench::{self, Bench, agent, helper, honest, me};
 use crate::chain::fake::{FakeChain, State};
 use crate::engine::tests::torture::{dies_at_every_point, is_worker};
-use crate::journal::call::{CallPhase, Standing};
+use crate::journal::call::{CallPhase, CallStanding};
 use crate::testing;
 
 const TEXT: &str = "hello";
@@ -99,7 +99,7 @@ fn check(folder: &Path, deaths: &str) {
     assert!(member.paid_micro > 0, "{deaths}");
     let entry = bench.entry(&call);
     let CallPhase::Over(outcome) = &entry.phase else { panic!("{deaths}: {entry:?}") };
-    assert_eq!(outcome.standing, Standing::Agreed, "{deaths}");
+    assert_eq!(outcome.standing, CallStanding::Agreed, "{deaths}");
     assert_eq!(member.revealed, entry.said.as_ref().map(|said| said.answer), "{deaths}");
     let served = bench.journal.served().unwrap();
     assert_eq!((served.elected, served.agreed), (1, 1), "{deaths}");

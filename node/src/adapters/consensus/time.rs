@@ -8,7 +8,7 @@ use state::timely::{self, Untimely};
 use state::{Rules, StorageError};
 use types::{Header, Params};
 
-use crate::chain::Chain;
+use crate::chain::NodeChain;
 use crate::clock::now_ms;
 
 /// The machine's clock.
@@ -21,7 +21,7 @@ impl Clock for MachineClock {
 }
 
 /// The rules of the next block.
-pub(super) fn rules(chain: &Chain, height: u64) -> Result<Rules, StorageError> {
+pub(super) fn rules(chain: &NodeChain, height: u64) -> Result<Rules, StorageError> {
     Rules::at(&chain.spec().rules, &*chain.store().latest(), height)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn build_time(most: Duration, rules: &Rules) -> Duration {
 
 /// What a proposal's timestamp is turned down with, if it is.
 pub(super) fn untimely(
-    chain: &Chain,
+    chain: &NodeChain,
     header: &Header,
     round: u32,
     seen: Seen,

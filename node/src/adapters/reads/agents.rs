@@ -1,13 +1,13 @@
 //! Agents of the market.
 
-use rpc::ports::{self, AgentEntry, AgentFilter, Fault, Slice};
+use rpc::ports::{self, AgentEntry, AgentFilter, PortFault, Slice};
 use state::agents::{self, Filter, Found};
 use types::{AgentVersion, Hash};
 
 use super::{Reads, fault, page};
 
 impl ports::Agents for Reads {
-    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, Fault> {
+    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, PortFault> {
         let found = agents::find(&self.snapshot(), id, version);
         Ok(found.map_err(fault("reading an agent"))?.map(entry))
     }
@@ -17,7 +17,7 @@ impl ports::Agents for Reads {
         id: &Hash,
         from: Option<&str>,
         limit: usize,
-    ) -> Result<Option<Slice<AgentVersion, String>>, Fault> {
+    ) -> Result<Option<Slice<AgentVersion, String>>, PortFault> {
         let most = limit.saturating_add(1);
         let versions = agents::versions(&self.snapshot(), id, from, most);
         let versions = versions.map_err(fault("listing the versions of an agent"))?;
@@ -31,7 +31,7 @@ impl ports::Agents for Reads {
         filter: &AgentFilter,
         after: Option<Hash>,
         limit: usize,
-    ) -> Result<Slice<AgentEntry, Hash>, Fault> {
+    ) -> Result<Slice<AgentEntry, Hash>, PortFault> {
         let AgentFilter { owner, tag, executor, text, is_deterministic } = filter.clone();
         let filter = Filter { owner, tag, executor, text, is_deterministic };
         let listed = agents::list(&self.snapshot(), &filter, after.as_ref(), limit);

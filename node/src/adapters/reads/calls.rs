@@ -1,18 +1,18 @@
 //! Calls of agents.
 
-use rpc::ports::{self, CallEntry, CallFilter, Fault, Slice};
+use rpc::ports::{self, CallEntry, CallFilter, PortFault, Slice};
 use types::call::Call;
 use types::{Hash, TxLocation};
 
 use super::{Reads, ended_early, fault};
 
 impl ports::Calls for Reads {
-    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, Fault> {
+    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, PortFault> {
         let found = self.snapshot().call_detail(id).map_err(fault("reading a call"))?;
         Ok(found.map(|store::CallDetail { call, members }| CallEntry { call, members }))
     }
 
-    fn record(&self, id: &Hash) -> Result<Option<Call>, Fault> {
+    fn record(&self, id: &Hash) -> Result<Option<Call>, PortFault> {
         self.snapshot().call(id).map_err(fault("reading a call"))
     }
 
@@ -21,7 +21,7 @@ impl ports::Calls for Reads {
         filter: &CallFilter,
         before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Slice<Call, TxLocation>, Fault> {
+    ) -> Result<Slice<Call, TxLocation>, PortFault> {
         let CallFilter { agent_id, requester, member, status } = *filter;
         let filter = store::CallFilter { agent_id, requester, member, status };
         let snapshot = self.snapshot();

@@ -1,6 +1,6 @@
 //! The market as requesters see it: what a call would cost, and from whom members were drawn.
 
-use rpc::ports::{self, CallEstimate, CallWish, Fault, HeldElection};
+use rpc::ports::{self, CallEstimate, CallWish, HeldElection, PortFault};
 use state::StorageError;
 use state::market::estimate::{Estimate, Wish, at_prices, estimate};
 use state::tables::{CallCandidates, Calls};
@@ -14,7 +14,7 @@ impl ports::Market for Reads {
         &self,
         agent: &AgentVersion,
         wish: &CallWish,
-    ) -> Result<Option<CallEstimate>, Fault> {
+    ) -> Result<Option<CallEstimate>, PortFault> {
         let CallWish { committee_size, consensus, is_appealable, limits, prices } = *wish;
         let wish = Wish { committee_size, consensus, is_appealable, limits };
         let read = || -> Result<_, StorageError> {
@@ -29,7 +29,7 @@ impl ports::Market for Reads {
         read().map_err(fault("estimating a call"))
     }
 
-    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault> {
+    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, PortFault> {
         let snapshot = self.snapshot();
         let call = view::get::<Calls>(&snapshot, call_id).map_err(fault("reading a call"))?;
         let held = call.and_then(|call| {
@@ -41,7 +41,7 @@ impl ports::Market for Reads {
         let candidates = read.map_err(fault("reading the candidates of a call"))?;
         if candidates.is_none() {
             // A database that began with a snapshot has the candidates from there on.
-            return Err(Fault::history(self.chain.store().earliest()));
+            return Err(PortFault::history(self.chain.store().earliest()));
         }
         Ok(candidates.map(|candidates| HeldElection { height, candidates }))
     }

@@ -1,8 +1,8 @@
 //! Offers of miners for executors.
 
-use rpc::ports::{self, Fault, OfferEntry, OfferFilter, OfferPlace, Slice};
+use rpc::ports::{self, OfferEntry, OfferFilter, OfferPlace, PortFault, Slice};
 use state::StorageError;
-use state::market::list::{Filter, Listed, Place, list};
+use state::market::list::{Filter, Listed, OfferCursor, list};
 
 use super::{Reads, fault, page};
 
@@ -12,10 +12,13 @@ impl ports::Offers for Reads {
         filter: &OfferFilter,
         after: Option<OfferPlace>,
         limit: usize,
-    ) -> Result<Slice<OfferEntry, OfferPlace>, Fault> {
+    ) -> Result<Slice<OfferEntry, OfferPlace>, PortFault> {
         let OfferFilter { executor, miner } = *filter;
-        let after =
-            after.map(|OfferPlace { miner, executor, bonded }| Place { miner, executor, bonded });
+        let after = after.map(|OfferPlace { miner, executor, bonded }| OfferCursor {
+            miner,
+            executor,
+            bonded,
+        });
         let read = || -> Result<Vec<Listed>, StorageError> {
             let snapshot = self.snapshot();
             let (_, rules) = self.rules(&snapshot)?;

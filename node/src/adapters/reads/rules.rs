@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use consensus::ValidatorSet;
 use rpc::ports::{
-    self, Fault, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue, ParamState,
-    ParamVoter, ParamVotes, PunishedKey, Slice, Stake,
+    self, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue, ParamState,
+    ParamVoter, ParamVotes, PortFault, PunishedKey, Slice, Stake,
 };
 use state::forks::{self, FixedFork};
 use state::params::{CHANGEABLE, Changeable};
@@ -27,7 +27,7 @@ const OWN_TXS_READ: usize = 8;
 type Votes = Vec<(Address, RuleVote)>;
 
 impl ports::ForkCounts for Reads {
-    fn forks(&self) -> Result<ForkVotes, Fault> {
+    fn forks(&self) -> Result<ForkVotes, PortFault> {
         let ForkCount { tally, missing } = self.chain.forks();
         let set = self.chain.validators().next;
         let snapshot = self.snapshot();
@@ -71,7 +71,7 @@ impl ports::ForkCounts for Reads {
 }
 
 impl ports::Rules for Reads {
-    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault> {
+    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, PortFault> {
         let snapshot = self.snapshot();
         let read = || -> Result<Stake, StorageError> {
             let bond = snapshot.get::<tables::Bonds>(address)?.unwrap_or_default();
@@ -82,7 +82,7 @@ impl ports::Rules for Reads {
         read().map_err(fault("reading a bond"))
     }
 
-    fn next_rules(&self) -> Result<NextRules, Fault> {
+    fn next_rules(&self) -> Result<NextRules, PortFault> {
         let (height, rules) =
             self.rules(&self.snapshot()).map_err(fault("reading the rules of the next block"))?;
         let base_fee = rules.price.map(|price| price.base_fee);
@@ -95,7 +95,7 @@ impl ports::Rules for Reads {
         })
     }
 
-    fn params(&self) -> Result<ParamVotes, Fault> {
+    fn params(&self) -> Result<ParamVotes, PortFault> {
         let set = self.chain.validators().next;
         let snapshot = self.snapshot();
         let doing = || fault("reading votes for parameters");
@@ -134,7 +134,7 @@ impl ports::Rules for Reads {
         fees::inclusion_fee(bytes, base_fee)
     }
 
-    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault> {
+    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, PortFault> {
         let TxLocation { height, .. } = included.location;
         let snapshot = self.snapshot();
         let read = || -> Result<Option<Amount>, StorageError> {
@@ -158,7 +158,7 @@ impl ports::Keys for Reads {
         &self,
         after: Option<PublicKey>,
         limit: usize,
-    ) -> Result<Slice<PunishedKey, PublicKey>, Fault> {
+    ) -> Result<Slice<PunishedKey, PublicKey>, PortFault> {
         let page = self.snapshot().punished_keys(after.as_ref(), limit);
         let PunishedPage { keys, next } = page.map_err(fault("listing punished keys"))?;
         let item = |(key, punished_at)| PunishedKey { key, punished_at };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, Status};
+use p2p::ports::{ChainSource, EncodedBlock, Nothing, ReadError, Status};
 use store::snapshots::{Extra, FORMAT, Manifest};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +29,7 @@ struct Dripper {
     asked: AtomicUsize,
 }
 
-impl Chain for Dripper {
+impl ChainSource for Dripper {
     fn status(&self) -> Status {
         Status { earliest: 1, tip: 1 }
     }
@@ -64,7 +64,7 @@ impl Drop for Pair {
     }
 }
 
-async fn node(chain: Arc<dyn Chain>, stop: &CancellationToken) -> Handle {
+async fn node(chain: Arc<dyn ChainSource>, stop: &CancellationToken) -> Handle {
     let mut node_key = [0; 32];
     getrandom::fill(&mut node_key).unwrap();
     let listen = "/ip4/127.0.0.1/tcp/0".to_owned();

@@ -22,7 +22,7 @@ fn strange(keys: &[PeerKey], tip: u64) -> Vec<Claim> {
 }
 
 fn new(first: u64) -> Schedule {
-    Schedule::new(first, Standing::default())
+    Schedule::new(first, PeerStandings::default())
 }
 
 /// A goal above all claims.
@@ -179,7 +179,7 @@ fn what_waits_for_the_first_part_has_a_bound_in_bytes() {
 #[test]
 fn who_was_given_up_in_an_earlier_download_is_not_asked_again() {
     let peers = keys(2);
-    let standing = Standing::default();
+    let standing = PeerStandings::default();
     standing.give_up(peers[0]);
     let mut schedule = Schedule::new(1, standing);
     let mut claimed = claims(&peers, 100);

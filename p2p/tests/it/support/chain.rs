@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
-use p2p::ports::{Chain, EncodedBlock, ReadError, SnapshotHead, Status};
+use p2p::ports::{ChainSource, EncodedBlock, ReadError, SnapshotHead, Status};
 use parking_lot::Mutex;
 use types::Hash;
 
@@ -34,7 +34,7 @@ impl DoubleChain {
     }
 }
 
-impl Chain for DoubleChain {
+impl ChainSource for DoubleChain {
     fn status(&self) -> Status {
         Status { earliest: 1, tip: self.tip.load(Ordering::SeqCst) }
     }

@@ -7,7 +7,7 @@ use types::CommittedBlock;
 
 use super::derive::derive;
 use super::item::Item;
-use crate::ports::{Fault, Ports};
+use crate::ports::{PortFault, Ports};
 use crate::wire::EventKind;
 
 /// How much memory a block takes for each byte of its texts: parsed, and written as events of two kinds.
@@ -49,7 +49,7 @@ impl BlockEvents {
     }
 
     /// The events of one kind, in order.
-    pub(crate) fn items(&self, kind: EventKind, ports: &Ports) -> Result<Arc<[Item]>, Fault> {
+    pub(crate) fn items(&self, kind: EventKind, ports: &Ports) -> Result<Arc<[Item]>, PortFault> {
         let cell = self.cell(kind);
         if let Some(items) = cell.get() {
             return Ok(Arc::clone(items));

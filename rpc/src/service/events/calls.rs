@@ -7,7 +7,7 @@ use types::call::{Call, CallChange, CallStatus};
 use types::{Address, CheckedTx, CommittedBlock, Event, Hash};
 
 use super::item::{Item, Keys, events, item};
-use crate::ports::{CallEntry, Fault, Ports};
+use crate::ports::{CallEntry, PortFault, Ports};
 use crate::wire::{
     AgentEvent, AgentEventKind, AnswerView, BillView, CallEvent, CallEventKind, tx_object,
 };
@@ -19,7 +19,10 @@ struct Subject {
 }
 
 /// The events of calls in a block, in order.
-pub(super) fn call_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fault> {
+pub(super) fn call_items(
+    committed: &CommittedBlock,
+    ports: &Ports,
+) -> Result<Vec<Item>, PortFault> {
     let height = committed.block.header.index;
     let mut subjects: BTreeMap<Hash, Option<Subject>> = BTreeMap::new();
     let mut items = Vec::new();
@@ -132,7 +135,10 @@ fn with_details(event: CallEvent, change: &CallChange) -> CallEvent {
 }
 
 /// The events of agents in a block, in order. An agent is retired by its owner.
-pub(super) fn agent_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fault> {
+pub(super) fn agent_items(
+    committed: &CommittedBlock,
+    ports: &Ports,
+) -> Result<Vec<Item>, PortFault> {
     let header = &committed.block.header;
     let mut items = Vec::new();
     for types::TxEvent { position, event } in &events(committed, ports)?.transactions {

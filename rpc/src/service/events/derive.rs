@@ -8,7 +8,7 @@ use types::{
 
 use super::calls::{agent_items, call_items};
 use super::item::{Item, Keys, events, item};
-use crate::ports::{Fault, IncludedTx, Ports};
+use crate::ports::{IncludedTx, PortFault, Ports};
 use crate::wire::{
     BlockEvent, BlockSummary, EventKind, FeeSplit, RunEvent, RunEventKind, TurnView, TxEvent,
     tx_object,
@@ -19,7 +19,7 @@ pub(super) fn derive(
     kind: EventKind,
     committed: &CommittedBlock,
     ports: &Ports,
-) -> Result<Vec<Item>, Fault> {
+) -> Result<Vec<Item>, PortFault> {
     match kind {
         EventKind::Blocks => Ok(vec![block_item(committed)]),
         EventKind::Transactions => Ok(tx_items(committed)),
@@ -56,7 +56,7 @@ fn tx_items(committed: &CommittedBlock) -> Vec<Item> {
     txs.map(|(position, tx)| item(Keys::of(tx), &event((position, tx)))).collect()
 }
 
-fn turn_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fault> {
+fn turn_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, PortFault> {
     let CommittedBlock { block, hash: block_hash, .. } = committed;
     let mut items = Vec::new();
     for types::TxEvent { position, event } in &events(committed, ports)?.transactions {
@@ -77,7 +77,7 @@ fn turn_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fa
     Ok(items)
 }
 
-fn run_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fault> {
+fn run_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, PortFault> {
     let mut items = Vec::new();
     for (position, event) in events(committed, ports)?.iter() {
         let Some(change) = Change::by(event) else { continue };

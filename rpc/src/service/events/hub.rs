@@ -18,7 +18,7 @@ use super::tips::Tips;
 use super::waiting::{CallWaiter, WaitFor, Waiting};
 use crate::admission::{Held, Share};
 use crate::error::RpcError;
-use crate::ports::{DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
+use crate::ports::{DroppedTx, IncludedTx, PoolEvent, PoolTx, PortFault, Ports};
 use crate::wire::{EventKind, TipsView, TxView};
 
 /// Blocks whose events are kept for subscribers that are close to the tip.
@@ -80,7 +80,7 @@ impl Hub {
         &self.escrows
     }
 
-    fn follow_tips(&self) -> Result<(), Fault> {
+    fn follow_tips(&self) -> Result<(), PortFault> {
         self.tips.follow(self.ports.chain.tip(), |height| self.block(height))
     }
 
@@ -122,7 +122,7 @@ impl Hub {
 
     /// The block at `height` with its events; none if it is not committed. It is read once for all
     /// who want it at about the same time.
-    pub(crate) fn block(&self, height: u64) -> Result<Option<Arc<BlockEvents>>, Fault> {
+    pub(crate) fn block(&self, height: u64) -> Result<Option<Arc<BlockEvents>>, PortFault> {
         if let Some(events) = self.kept(height) {
             return Ok(Some(events));
         }

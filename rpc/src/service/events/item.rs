@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use types::{Address, BlockEvents, CheckedTx, CommittedBlock, Hash, RunStatus};
 
-use crate::ports::{Fault, Ports};
+use crate::ports::{PortFault, Ports};
 
 /// What filters look at.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -52,6 +52,6 @@ pub(super) fn item(keys: Keys, event: &impl Serialize) -> Item {
 pub(super) fn events<'a>(
     committed: &'a CommittedBlock,
     ports: &Ports,
-) -> Result<&'a BlockEvents, Fault> {
-    committed.events.as_ref().ok_or_else(|| Fault::no_events(ports.chain.tip().events_from))
+) -> Result<&'a BlockEvents, PortFault> {
+    committed.events.as_ref().ok_or_else(|| PortFault::no_events(ports.chain.tip().events_from))
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use types::{Amount, Body, CommittedBlock};
 
 use super::block::BlockEvents;
-use crate::ports::{Fault, Tip};
+use crate::ports::{PortFault, Tip};
 use crate::wire::TipsView;
 
 /// Blocks that are remembered.
@@ -32,8 +32,8 @@ impl Tips {
     pub(super) fn follow<B: Deref<Target = BlockEvents>>(
         &self,
         tip: Tip,
-        read: impl Fn(u64) -> Result<Option<B>, Fault>,
-    ) -> Result<(), Fault> {
+        read: impl Fn(u64) -> Result<Option<B>, PortFault>,
+    ) -> Result<(), PortFault> {
         let mut followed = self.0.lock();
         let known = if followed.height > tip.height { 0 } else { followed.height };
         let first = tip.height.saturating_sub(BLOCKS_MAX.saturating_sub(1));

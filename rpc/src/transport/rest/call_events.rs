@@ -18,7 +18,7 @@ use types::Hash;
 
 use super::params::not_text;
 use super::rendered::event;
-use super::state::{Place, Rest};
+use super::state::{Rest, StreamSlot};
 use super::streams::{PING, last_event_id, respond};
 use crate::admission::{Client, Kept, Room, wait_for_room};
 use crate::error::RpcError;
@@ -67,7 +67,7 @@ struct CallEvents {
     /// Whether nothing comes after what is to be sent.
     is_over: bool,
     ping: Interval,
-    _place: Place,
+    _place: StreamSlot,
 }
 
 impl CallEvents {

@@ -13,7 +13,7 @@ use crate::service::Context;
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// Reads parameters, and writes the answer as JSON.
-type Read = Box<dyn Fn(&Context, &Asked) -> Result<Vec<u8>, RpcError> + Send + Sync>;
+type Read = Box<dyn Fn(&Context, &RestQuery) -> Result<Vec<u8>, RpcError> + Send + Sync>;
 
 /// An endpoint that reads.
 pub(super) struct Endpoint {
@@ -30,7 +30,7 @@ pub(super) struct Endpoint {
 
 /// What a client asked an endpoint with, as texts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RestQuery {
     /// The parameters in the path, in the form of a query.
     pub(super) path: String,
     /// The query.
@@ -72,7 +72,7 @@ impl Endpoint {
     }
 
     /// The answer to what was asked. May touch the disk.
-    pub(super) fn read(&self, context: &Context, asked: &Asked) -> Result<Vec<u8>, RpcError> {
+    pub(super) fn read(&self, context: &Context, asked: &RestQuery) -> Result<Vec<u8>, RpcError> {
         (self.read)(context, asked)
     }
 }

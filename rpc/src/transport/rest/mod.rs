@@ -20,4 +20,4 @@ mod submit;
 pub(crate) use error::error_response;
 pub use routes::openapi_document;
 pub(crate) use routes::routes;
-pub(crate) use state::{Place, Rest};
+pub(crate) use state::{Rest, StreamSlot};

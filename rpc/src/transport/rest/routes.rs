@@ -13,7 +13,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
 
-use super::endpoint::{Asked, Endpoint};
+use super::endpoint::{Endpoint, RestQuery};
 use super::error::{JSON, error_response};
 use super::params::{self, not_text};
 use super::state::Rest;
@@ -86,7 +86,7 @@ async fn answer(
     rest.observed(name, started, response)
 }
 
-fn asked(params: &RawPathParams, uri: &Uri) -> Result<Asked, RpcError> {
+fn asked(params: &RawPathParams, uri: &Uri) -> Result<RestQuery, RpcError> {
     let query = uri.query().unwrap_or_default();
     if query.len() > params::QUERY_BYTES_MAX {
         let got = format!("{} bytes", query.len());
@@ -94,7 +94,7 @@ fn asked(params: &RawPathParams, uri: &Uri) -> Result<Asked, RpcError> {
         return Err(RpcError::invalid("query", got, expected));
     }
     let path = form_urlencoded::Serializer::new(String::new()).extend_pairs(params).finish();
-    Ok(Asked { path, query: query.to_owned() })
+    Ok(RestQuery { path, query: query.to_owned() })
 }
 
 async fn unknown(uri: Uri) -> Response {

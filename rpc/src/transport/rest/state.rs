@@ -60,7 +60,7 @@ impl Rest {
     }
 
     /// A place among the open streams of the client and of all.
-    pub(crate) fn place(&self, client: &Client) -> Result<Place, RpcError> {
+    pub(crate) fn place(&self, client: &Client) -> Result<StreamSlot, RpcError> {
         if self.context().shutdown.is_cancelled() {
             return Err(RpcError::ShuttingDown);
         }
@@ -69,7 +69,7 @@ impl Rest {
             let message = format!("{} streams are open already", self.context().limits.streams_max);
             RpcError::busy("TOO_MANY_STREAMS", message, 5_000)
         })?;
-        Ok(Place { _of_client: of_client, _of_all: of_all })
+        Ok(StreamSlot { _of_client: of_client, _of_all: of_all })
     }
 
     /// An answer that counts in the memory for answers until its last byte was written.
@@ -105,7 +105,7 @@ impl Rest {
 
 /// A place among the open streams, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamSlot {
     _of_client: Held,
     _of_all: OwnedSemaphorePermit,
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Interval, interval_at};
 use types::Hash;
 
 use super::rendered::{BlockText, event};
-use super::state::{Place, Rest};
+use super::state::{Rest, StreamSlot};
 use crate::admission::{Client, Kept, Room, wait_for_room};
 use crate::error::RpcError;
 use crate::ports::Tip;
@@ -86,14 +86,14 @@ struct Blocks {
     is_live: bool,
     replayed: Meter,
     ping: Interval,
-    _place: Place,
+    _place: StreamSlot,
 }
 
 impl Blocks {
     fn open(
         rest: Rest,
         client: Client,
-        place: Place,
+        place: StreamSlot,
         headers: &HeaderMap,
     ) -> Result<Self, RpcError> {
         let mut heights = rest.context().hub.heights();
@@ -243,7 +243,7 @@ struct Snapshots {
     rest: Rest,
     is_open: bool,
     tick: Interval,
-    _place: Place,
+    _place: StreamSlot,
 }
 
 impl Snapshots {

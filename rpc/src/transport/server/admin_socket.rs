@@ -7,7 +7,7 @@ use axum::Router;
 use tokio::sync::Semaphore;
 
 use super::error::StartError;
-use super::io::Place;
+use super::io::ConnectionSlot;
 use super::listener::{Context, serve_connection};
 use crate::transport::metrics::Metrics;
 use crate::transport::socket::PrivateSocket;
@@ -46,7 +46,7 @@ impl AdminSocket {
             };
             match accepted {
                 Ok(stream) => {
-                    let place = Place::new(permit, None, metrics.clone());
+                    let place = ConnectionSlot::new(permit, None, metrics.clone());
                     let connection =
                         serve_connection(stream, None, place, routes.clone(), context.clone());
                     context.connections.spawn(connection);

@@ -11,7 +11,7 @@ use governor::Quota;
 use ipnet::IpNet;
 use quick_cache::sync::Cache;
 
-use crate::admission::{Bucket, Client, Party, Share, Shares, Standing, quota};
+use crate::admission::{Bucket, Client, Party, RateStanding, Share, Shares, quota};
 use crate::config::RateLimits;
 
 /// A key that the operator has given out.
@@ -102,7 +102,8 @@ impl Clients {
 
 /// Tells a client how it stands with so many requests left.
 pub(super) fn tell(client: &Client, remaining: u32, headers: &mut HeaderMap) {
-    let Some(Standing { burst, remaining, full_in_seconds }) = client.standing(remaining) else {
+    let Some(RateStanding { burst, remaining, full_in_seconds }) = client.standing(remaining)
+    else {
         return;
     };
     headers.insert(LIMIT, HeaderValue::from(burst));

@@ -28,14 +28,14 @@ const MEMORY_LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// One of the places for connections.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     metrics: Metrics,
     _permit: OwnedSemaphorePermit,
     /// And one of its client's places.
     _of_client: Option<Held>,
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) fn new(
         permit: OwnedSemaphorePermit,
         of_client: Option<Held>,
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.metrics.connection_closed();
     }
@@ -74,7 +74,7 @@ pub(super) struct GuardedIo<T> {
     message_timeout: Duration,
     incoming: MessageCounter,
     outgoing: MessageCounter,
-    _place: Place,
+    _place: ConnectionSlot,
 }
 
 impl<T> GuardedIo<T> {
@@ -83,7 +83,7 @@ impl<T> GuardedIo<T> {
         limits: &Limits,
         memory: AnswerMemory,
         flow_control: Arc<FlowControl>,
-        place: Place,
+        place: ConnectionSlot,
     ) -> Self {
         Self {
             inner,

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use super::clients::Clients;
-use super::io::{GuardedIo, Place};
+use super::io::{ConnectionSlot, GuardedIo};
 use super::pace::PeerAddress;
 use crate::admission::AnswerMemory;
 use crate::config::Limits;
@@ -73,13 +73,13 @@ impl Listener {
     }
 
     /// A place for a connection, if its client has one and there is one.
-    fn place(&self, peer: IpAddr) -> Option<Place> {
+    fn place(&self, peer: IpAddr) -> Option<ConnectionSlot> {
         let of_client = match &self.clients {
             Some(clients) => Some(clients.share_of(peer).connection()?),
             None => None,
         };
         let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(Place::new(permit, of_client, self.metrics.clone()))
+        Some(ConnectionSlot::new(permit, of_client, self.metrics.clone()))
     }
 
     /// Serves until the node stops; open connections are left to the context's tracker.
@@ -120,7 +120,7 @@ async fn refuse(mut stream: TcpStream) {
 async fn serve_tcp(
     stream: TcpStream,
     peer: PeerAddress,
-    place: Place,
+    place: ConnectionSlot,
     routes: Router,
     context: Context,
 ) {
@@ -135,7 +135,7 @@ async fn serve_tcp(
 pub(super) async fn serve_connection<T>(
     stream: T,
     peer: Option<PeerAddress>,
-    place: Place,
+    place: ConnectionSlot,
     routes: Router,
     context: Context,
 ) where

@@ -22,7 +22,7 @@ use crate::error::{ErrorData, RpcError};
 use crate::ports::PoolEvent;
 use crate::service::Context;
 use crate::service::events::{Keys, pool_notice};
-use crate::transport::rest::{Place, Rest, error_response};
+use crate::transport::rest::{Rest, StreamSlot, error_response};
 
 /// Where the WebSocket is opened.
 pub(crate) const PATH: &str = "/api/ws";
@@ -96,11 +96,11 @@ struct Session {
     ping: Interval,
     heard: Instant,
     silence_max: Duration,
-    _place: Place,
+    _place: StreamSlot,
 }
 
 impl Session {
-    fn new(rest: Rest, client: Client, socket: WebSocket, place: Place) -> Self {
+    fn new(rest: Rest, client: Client, socket: WebSocket, place: StreamSlot) -> Self {
         let mut heights = rest.context().hub.heights();
         let next = Cursor::at(heights.borrow_and_update().saturating_add(1));
         let every = rest.context().limits.ping_interval().max(Duration::from_millis(1));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use state::tables::Runs;
 use state::view::{Range, Read};
-use state::{BlockBuilder, Chain, Changes, Draft, Executed, Forks, Memory, validators};
+use state::{BlockBuilder, ChainRules, Changes, Draft, Executed, Forks, Memory, validators};
 use store::snapshots::{Intake, Offer, OfferError, SnapshotStore, Verified};
 use store::tools::{Certificates, Replay, V7Height};
 use store::{CommitBlock, GenesisState, Options, Store};
@@ -40,9 +40,9 @@ impl Certificates for Strict {
 }
 
 /// The rules: VALIDATOR_VOTE from the first block on.
-fn chain_rules() -> Arc<Chain> {
+fn chain_rules() -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), ..Forks::default() };
-    Arc::new(Chain { forks, ..Chain::clone(&rules()) })
+    Arc::new(ChainRules { forks, ..ChainRules::clone(&rules()) })
 }
 
 /// A chain that does what bytes say.

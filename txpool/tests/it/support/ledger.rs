@@ -101,7 +101,7 @@ impl TestChain {
             power: *power,
         };
         let validators = validators.iter().map(member).collect();
-        let rules = state::Chain {
+        let rules = state::ChainRules {
             chain_id: "test".to_owned(),
             genesis_hash: Hash::ZERO,
             params,

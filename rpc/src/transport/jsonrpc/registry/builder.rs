@@ -9,7 +9,7 @@ use types::Body;
 use types::tx::spec::{FieldSpec, Filled, Form, KindSpec, Presence};
 
 use crate::error::{NOT_FOUND, REJECTED};
-use crate::transport::fault::Fault;
+use crate::transport::fault::ParamFault;
 use crate::wire::field_schema;
 
 /// Every builder, in the order of the protocol's table.
@@ -109,22 +109,22 @@ impl Builder {
 
     /// What is wrong with the text of a caller's object. Does not check the values: the rules of
     /// the kind do that.
-    pub(crate) fn fault(&self, text: &str) -> Option<Fault> {
+    pub(crate) fn fault(&self, text: &str) -> Option<ParamFault> {
         let Ok(given) = serde_json::from_str::<Map<String, Value>>(text) else {
             let expected = "an object with the fields of the kind".to_owned();
-            return Some(Fault { path: String::new(), got: None, expected });
+            return Some(ParamFault { path: String::new(), got: None, expected });
         };
         let known = self.members();
         if let Some(path) = given.keys().find(|name| !known.contains(&name.as_str())) {
             let expected = format!("one of {}", known.join(", "));
-            return Some(Fault { path: path.clone(), got: Some("unknown"), expected });
+            return Some(ParamFault { path: path.clone(), got: Some("unknown"), expected });
         }
         let is_missing = |field: &FieldSpec| {
             field.is_asked_for() && given.get(field.name).is_none_or(Value::is_null)
         };
         let missing = self.fields().find(|field| is_missing(field))?;
         let (path, expected) = (missing.name.to_owned(), missing.doc().to_owned());
-        Some(Fault { path, got: Some("missing"), expected })
+        Some(ParamFault { path, got: Some("missing"), expected })
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::builder::Builder;
 use crate::error::RpcError;
-use crate::transport::fault::{Fault, describe};
+use crate::transport::fault::{ParamFault, describe};
 
 /// A parameter: its name, its type, and how it may be given by name.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Param {
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// A type.
-    Type { schema: fn(&mut SchemaGenerator) -> Schema, fault: fn(&str) -> Option<Fault> },
+    Type { schema: fn(&mut SchemaGenerator) -> Schema, fault: fn(&str) -> Option<ParamFault> },
     /// The fields of a kind, as its builder takes them.
     Fields(&'static Builder),
 }
@@ -42,7 +42,7 @@ impl Shape {
     }
 
     /// What is wrong with a given value.
-    fn fault(self, value: &str) -> Option<Fault> {
+    fn fault(self, value: &str) -> Option<ParamFault> {
         match self {
             Self::Type { fault, .. } => fault(value),
             Self::Fields(builder) => builder.fault(value),
@@ -122,7 +122,9 @@ impl Param {
         if value == "null" && !self.is_required {
             return Ok(());
         }
-        let Some(Fault { path, got, expected }) = self.shape.fault(value) else { return Ok(()) };
+        let Some(ParamFault { path, got, expected }) = self.shape.fault(value) else {
+            return Ok(());
+        };
         let field = match (path.as_str(), self.members.is_empty()) {
             ("", _) => self.name.to_owned(),
             (_, true) => format!("{}.{path}", self.name),
@@ -140,7 +142,7 @@ fn members(schema: &Value) -> Vec<String> {
 }
 
 /// Where `text` is not a `T`, and what was expected.
-fn fault<T: DeserializeOwned>(text: &str) -> Option<Fault> {
+fn fault<T: DeserializeOwned>(text: &str) -> Option<ParamFault> {
     if serde_json::from_str::<T>(text).is_ok() {
         return None;
     }
