@@ -102,9 +102,7 @@ impl Appeals {
         let shown = Body::CallReveal(reveal(call_id, result));
         let text = self.miners[member].sign_on(CHAIN, &shown);
         self.scene.include(&[text])?;
-        wait_for("the decision", || {
-            Ok((self.read(call_id)?["status"] == "success").then_some(()))
-        })
+        wait_for("the decision", || Ok((self.read(call_id)?["status"] == "success").then_some(())))
     }
 
     /// Each is rejected, and nothing changes.
@@ -141,7 +139,8 @@ fn a_member_does_not_appeal_nor_does_anybody_without_miners_for_a_second_round()
     appeals.rejects(&[closed(&requester, call_id, "too few", expected)])?;
 
     // With the third miner back the same appeal is taken, and there is no other beside it.
-    let text = appeals.miners[leaving].sign_on(CHAIN, &Body::MinerOffer(bodies::offer(MANIFEST, 9)));
+    let text =
+        appeals.miners[leaving].sign_on(CHAIN, &Body::MinerOffer(bodies::offer(MANIFEST, 9)));
     appeals.scene.include(&[text])?;
     let appeal = Body::CallAppeal(CallAppeal { call_id });
     let text = appeals.requester.sign_on(CHAIN, &appeal);
@@ -156,7 +155,7 @@ fn a_member_does_not_appeal_nor_does_anybody_without_miners_for_a_second_round()
 
 #[test]
 fn an_appeal_after_the_window_comes_too_late() -> anyhow::Result<()> {
-    let mut appeals = Appeals::start(1)?;
+    let mut appeals = Appeals::start(10_000)?;
     let (call_id, _) = appeals.decided()?;
     let settled = wait_for("the settlement", || {
         let call = appeals.read(call_id)?;
