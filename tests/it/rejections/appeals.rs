@@ -175,9 +175,11 @@ fn a_result_of_16384_bytes_is_an_answer_and_one_byte_more_is_none() -> anyhow::R
     let by = appeals.miners[member].clone();
     let longer = [longest.as_slice(), b"y"].concat();
     let body = Body::CallReveal(reveal(call_id, &longer));
-    let case = case_of_text(Code::CallLimits, by.address(), by.draft_on(CHAIN, &body))
-        .says("result", "16385 bytes", "at most 16384 bytes, the call's resultBytes")
-        .with("callId", call_id);
+    let case = case_of_text(Code::InvalidField, by.address(), by.draft_on(CHAIN, &body)).says(
+        "result",
+        "16385 bytes",
+        "at most 16384 bytes",
+    );
     appeals.rejects(&[case])?;
     appeals.reveals(call_id, member, &longest)?;
     let call = appeals.read(call_id)?;
