@@ -194,7 +194,7 @@ impl Market {
     /// Whether the sender's last transaction waits for the base fee to fall.
     fn waits_last(&self, id: SenderId) -> bool {
         let line = self.lines.get(id);
-        line.is_some_and(|line| line.floor_of(line.offers.len()) < self.lines.base_fee())
+        line.is_some_and(|line| line.floor() < self.lines.base_fee())
     }
 
     /// When the last of the sender's first `left` transactions would leave: the least comes first. None if
@@ -204,7 +204,7 @@ impl Market {
         let last = line.offers.get(left.checked_sub(1)?)?;
         let floor = line.floor_of(left);
         let lowest = if left == line.offers.len() {
-            line.rates.first().map_or(Rate::MAX, |(lowest, _)| *lowest)
+            line.lowest().unwrap_or(Rate::MAX)
         } else {
             line.lowest_before(left)
         };

@@ -1,7 +1,7 @@
 //! What of the market goes into a block.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::Range;
 
 use types::{Address, CheckedTx, Hash};
@@ -26,10 +26,8 @@ pub(crate) struct Wanted {
 /// What was offered to whoever builds a block, so that it can ask for more.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
-    /// The nonce after the last one offered of each sender.
-    next: BTreeMap<SenderId, u64>,
-    /// How much was offered of each sender.
-    used: BTreeMap<SenderId, Volume>,
+    /// What was offered of each sender. Nothing is done in the order of this map.
+    of_sender: HashMap<SenderId, Taken>,
     /// What of the block one sender gets before others that offer the same, and what of its tenth.
     shares: Option<[BlockLimits; 2]>,
     left_out: BTreeSet<Address>,
@@ -37,6 +35,14 @@ pub struct Offered {
     refused: Vec<(Address, Hash)>,
     /// Whether the pool has nothing more, whatever room there is.
     pub(crate) is_over: bool,
+}
+
+/// What was offered of a sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// The nonce after the last one.
+    next: u64,
+    volume: Volume,
 }
 
 impl Offered {
@@ -165,32 +171,34 @@ impl<'a> Choice<'a> {
             }
             room.bytes = room.bytes.saturating_sub(offer.bytes);
             room.count = room.count.saturating_sub(1);
-            self.choose(id, offer);
+            let used = self.choose(id, offer);
             let place = place.saturating_add(1);
             if let Some(after) = line.offers.get(place).filter(|_| place < last) {
-                begun.push(self.next(line, (id, place), after, worth));
+                begun.push(self.next((line, used), (id, place), after, worth));
             }
         }
         room
     }
 
-    fn choose(&mut self, id: SenderId, offer: &Offer) {
+    /// Answers how much of the sender is chosen with this one.
+    fn choose(&mut self, id: SenderId, offer: &Offer) -> Volume {
         self.chosen.push(offer.slot);
-        self.offered.next.insert(id, offer.nonce.saturating_add(1));
-        let used = self.offered.used.entry(id).or_default();
-        used.count = used.count.saturating_add(1);
-        used.bytes = used.bytes.saturating_add(offer.bytes);
+        let Taken { next, volume } = self.offered.of_sender.entry(id).or_default();
+        *next = offer.nonce.saturating_add(1);
+        volume.count = volume.count.saturating_add(1);
+        volume.bytes = volume.bytes.saturating_add(offer.bytes);
+        *volume
     }
 
-    /// What the transaction at a place would be chosen by, after others of its sender of this worth.
+    /// What the transaction at a place would be chosen by, after others of its sender of this worth, so much
+    /// of which is chosen.
     fn next(
         &self,
-        line: &Line,
+        (line, used): (&Line, Volume),
         (id, place): (SenderId, usize),
         offer: &Offer,
         worth: Rate,
     ) -> Next {
-        let used = self.offered.used.get(&id).copied().unwrap_or_default();
         let bytes = used.bytes.saturating_add(offer.bytes);
         let [of_block, of_tenth] = self.shares;
         let share = if self.is_tenth { of_tenth } else { of_block };
@@ -207,8 +215,9 @@ impl<'a> Choice<'a> {
     fn first_of(&self, id: SenderId) -> Option<Next> {
         let line = self.lines.get(id)?;
         let open = (self.open)(id);
-        let place = match self.offered.next.get(&id) {
-            Some(next) => {
+        let taken = self.offered.of_sender.get(&id);
+        let place = match taken {
+            Some(Taken { next, .. }) => {
                 let first = line.offers.front()?.nonce;
                 let offered = usize::try_from(next.saturating_sub(first)).ok()?;
                 offered.max(open.start)
@@ -216,6 +225,7 @@ impl<'a> Choice<'a> {
             None => open.start,
         };
         let offer = line.offers.get(place).filter(|_| place < open.end)?;
-        Some(self.next(line, (id, place), offer, line.lowest_before(place)))
+        let used = taken.map(|taken| taken.volume).unwrap_or_default();
+        Some(self.next((line, used), (id, place), offer, line.lowest_before(place)))
     }
 }

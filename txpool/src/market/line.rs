@@ -1,7 +1,7 @@
 //! One sender's executable transactions, by nonce, and what they say of its place among others.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::offer::{Offer, Rate};
 use super::waits::Waits;
@@ -10,8 +10,8 @@ use super::waits::Waits;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) offers: VecDeque<Offer>,
-    /// (rate, nonce) of each.
-    pub(super) rates: BTreeSet<(Rate, u64)>,
+    /// How many offer each rate. Mostly all of a sender offer the same.
+    pub(super) rates: BTreeMap<Rate, usize>,
     /// How many at the beginning are favoured: nothing else of the sender has to come before them.
     pub(super) lead: usize,
     /// How many of these have their place in the tenth that the pool keeps: the first ones.
@@ -80,12 +80,12 @@ pub(super) struct TenthKeys {
 impl Line {
     pub(super) fn keys(&self) -> Option<Keys> {
         let (first, last) = (self.offers.front()?, self.offers.back()?);
-        let (floor, is_kept) = (self.floor_of(self.offers.len()), self.is_kept());
+        let (floor, is_kept) = (self.floor(), self.is_kept());
         Some(Keys {
             head: (Reverse(first.rate), first.arrival),
             highest: first.highest,
             is_closed: self.is_closed_at(first.nonce),
-            tail: (self.rates.first()?.0, Reverse(last.arrival)),
+            tail: (self.lowest()?, Reverse(last.arrival)),
             leads: self.lead > 0,
             since: self.since,
             floor,
@@ -96,6 +96,11 @@ impl Line {
                 floor: is_kept.then_some(floor),
             },
         })
+    }
+
+    /// The lowest rate of all.
+    pub(super) fn lowest(&self) -> Option<Rate> {
+        self.rates.first_key_value().map(|(rate, _)| *rate)
     }
 
     /// The next one that could have a place in the tenth.
@@ -141,7 +146,8 @@ impl Line {
     }
 
     pub(super) fn push(&mut self, offer: Offer, waits: &mut Waits) {
-        self.rates.insert((offer.rate, offer.nonce));
+        let alike = self.rates.entry(offer.rate).or_default();
+        *alike = alike.saturating_add(1);
         self.offers.push_back(offer);
         self.extend_lead();
         self.append_ceiling(self.ceilings.len(), &offer, waits);
@@ -158,7 +164,7 @@ impl Line {
             return;
         };
         let Some(offer) = self.offers.remove(place) else { return };
-        self.rates.remove(&(offer.rate, nonce));
+        self.forget_rate(offer.rate);
         if place < self.lead {
             self.lead = self.lead.saturating_sub(1);
         }
@@ -172,10 +178,26 @@ impl Line {
         }
     }
 
+    /// One fewer offers this rate.
+    fn forget_rate(&mut self, rate: Rate) {
+        if let Some(alike) = self.rates.get_mut(&rate) {
+            *alike = alike.saturating_sub(1);
+            if *alike == 0 {
+                self.rates.remove(&rate);
+            }
+        }
+    }
+
     /// The lowest rate of those before a place.
     pub(super) fn lowest_before(&self, place: usize) -> Rate {
         let before = self.offers.iter().take(place).map(|offer| offer.rate);
         before.min().unwrap_or(Rate::MAX)
+    }
+
+    /// The highest base fee at which a block may take all transactions.
+    pub(super) fn floor(&self) -> u64 {
+        // The ceilings descend.
+        self.ceilings.back().map_or(u64::MAX, |run| run.highest)
     }
 
     /// The highest base fee at which a block may take the first `count` transactions.

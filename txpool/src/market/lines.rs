@@ -71,8 +71,8 @@ impl Lines {
         if most < base_fee || line.is_some_and(|line| line.first_waiting(base_fee).is_some()) {
             return None;
         }
-        let lowest = line.and_then(|line| line.rates.first());
-        Some(lowest.map_or(rate, |(lowest, _)| rate.min(*lowest)))
+        let lowest = line.and_then(Line::lowest);
+        Some(lowest.map_or(rate, |lowest| rate.min(lowest)))
     }
 
     /// Changes the line of a sender, which is there as long as something is in it.

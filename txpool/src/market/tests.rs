@@ -26,7 +26,10 @@ impl Market {
             let bytes: usize = of_kept().map(|it| it.bytes).sum();
             let weight: usize = of_kept().map(|it| it.bytes.max(self.kept.least())).sum();
             assert_eq!((bytes, weight), (line.kept.bytes, line.kept.weight));
-            let rates: BTreeSet<_> = line.offers.iter().map(|it| (it.rate, it.nonce)).collect();
+            let mut rates = BTreeMap::new();
+            for offer in &line.offers {
+                *rates.entry(offer.rate).or_insert(0) += 1;
+            }
             assert_eq!(rates, line.rates);
             let Some(Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth }) =
                 line.keys()
