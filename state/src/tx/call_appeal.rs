@@ -3,6 +3,8 @@
 //! Refused with CALL_NOT_FOUND, APPEAL_CLOSED, in this order. No rule looks at the time: a decision can be
 //! appealed until it is settled.
 
+use std::fmt::Display;
+
 use types::call::{Appeal, Call, CallChange, CallStatus};
 use types::tx::CallAppeal;
 use types::{Address, Amount, Code, Event, Rejection, Transaction};
@@ -72,8 +74,10 @@ impl Kind for CallAppeal {
         }
         let candidates = draw::candidates_of_appeal(state, &ctx.rules.params, &call, appellant)?;
         let Some(size) = appeal::size(call.committee_size, candidates.len()) else {
-            let expected = "more eligible miners than the first round had members";
-            return Err(closed(&call, "too few", expected).into());
+            // The second round is of an odd size, as the first was.
+            let least = call.committee_size.saturating_add(2);
+            let expected = format_args!("at least {least} eligible miners");
+            return Err(closed(&call, candidates.len(), expected).into());
         };
         // What is more than any amount of money is refused for the balance.
         let most = Stakes { payment: Amount::MAX, deposit: Amount::MAX };
@@ -107,6 +111,6 @@ fn is_open(call: &Call) -> bool {
         && call.appeal.is_none()
 }
 
-fn closed(call: &Call, got: impl std::fmt::Display, expected: &'static str) -> Rejection {
+fn closed(call: &Call, got: impl Display, expected: impl Display) -> Rejection {
     Rejection::new(Code::AppealClosed, "callId", got, expected).with("callId", call.call_id)
 }

@@ -135,8 +135,7 @@ fn a_member_does_not_appeal_nor_does_anybody_without_miners_for_a_second_round()
     let text = appeals.miners[leaving].sign_on(CHAIN, &withdrawn);
     appeals.scene.include(&[text])?;
     let requester = appeals.requester.clone();
-    let expected = "more eligible miners than the first round had members";
-    appeals.rejects(&[closed(&requester, call_id, "too few", expected)])?;
+    appeals.rejects(&[closed(&requester, call_id, 2, "at least 3 eligible miners")])?;
 
     // With the third miner back the same appeal is taken, and there is no other beside it.
     let text =
