@@ -109,7 +109,7 @@ fn change_supply(
     if amount.is_zero() || !draft.keeps(Supplies::ID) {
         return Ok(());
     }
-    let mut supply = supply(draft)?;
+    let mut supply = draft.get::<Supplies>(&())?.ok_or(NO_SUPPLY)?;
     change(&mut supply).ok_or(OVERFLOW)?;
     draft.put::<Supplies>(&(), &supply);
     Ok(())

@@ -30,8 +30,8 @@ const REASON_CHARS_MAX: usize = 300;
                         downloads the one that this program knows. With a threshold, the chain \
                         collects the members' answers without comparing them, so none of them \
                         stands: name the member whose answer you want to check.\n\n\
-                        Exit codes: 0 the answer follows, 1 it does not or cannot be checked, 2 \
-                        the command line is wrong.")]
+                        Exit codes: 0 the answer is confirmed, 1 it is not or cannot be checked, \
+                        2 the command line is wrong.")]
 pub struct VerifyArgs {
     /// The call
     call: Hash,
@@ -224,17 +224,20 @@ fn tell(
         }
         let verdict = match (follows, args.member) {
             (true, None) => {
-                "the answer follows: it is what the agent answers, with the work that was billed"
+                "the answer is confirmed: the agent gives the same answer, with the work that was \
+                 billed"
             }
             (true, Some(_)) => {
-                "the answer follows: it is what the agent answers, with the work that the member \
-                 names"
+                "the answer is confirmed: the agent gives the same answer, with the work that the \
+                 member names"
             }
-            (false, _) => "the answer does NOT follow",
+            (false, _) => {
+                "the answer is NOT confirmed: the agent gives another answer, or other work"
+            }
         };
         writeln!(out, "{verdict}; executed in {took:.1?}")?;
     }
-    if follows { Ok(()) } else { Err(CliError::Failed("the answer does not follow".to_owned())) }
+    if follows { Ok(()) } else { Err(CliError::Failed("the answer is not confirmed".to_owned())) }
 }
 
 #[cfg(test)]
