@@ -58,7 +58,7 @@ struct Part {
 /// Carries out the command.
 ///
 /// # Errors
-/// When the answer does not follow, there is none, or it cannot be executed here.
+/// When the answer is not confirmed, there is none, or it cannot be executed here.
 pub async fn run(args: VerifyArgs, out: Out<'_>) -> Outcome {
     let client = args.node.client()?;
     let node = Node::new(client).map_err(failed)?;
