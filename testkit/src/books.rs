@@ -88,7 +88,11 @@ impl Books {
         let counts = [count("AGENT_CLAIM"), count("AGENT_STEP"), count("AGENT_FINISH")];
         let expected = [own.len(), usize::try_from(steps)?, own.len()];
         ensure!(counts == expected, "claims, steps and settlements: {counts:?}, not {expected:?}");
-        ensure!(counts.iter().sum::<usize>() == sent.len(), "it sent something else too");
+        // Of the rest only fillers of gaps of nonces are right: a death may take a transaction before others.
+        let worked = ["AGENT_CLAIM", "AGENT_STEP", "AGENT_FINISH"];
+        let rest = sent.iter().filter(|tx| !worked.contains(&text(tx, "type")));
+        let rest: Vec<_> = rest.filter(|tx| !is_filler(tx, &address)).collect();
+        ensure!(rest.is_empty(), "it sent something else, too: {rest:?}");
         Ok(())
     }
 }
@@ -104,6 +108,11 @@ fn check_run(run: &Value) -> anyhow::Result<()> {
     ensure!(run["totalTokensOut"] == json!(reward), "every token pays one micro");
     ensure!(run["stepCount"] == json!(fee / STEP_FEE), "every step costs the same");
     Ok(())
+}
+
+/// Whether it is a transfer of nothing to oneself.
+fn is_filler(tx: &Value, address: &str) -> bool {
+    tx["type"] == "TRANSFER" && text(tx, "to") == address && tx["amount"] == "0"
 }
 
 fn is_from(tx: &Value, address: &str) -> bool {
