@@ -1,7 +1,7 @@
 //! What of the market goes into a block.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
 use types::{Address, CheckedTx, Hash};
@@ -26,8 +26,8 @@ pub(crate) struct Wanted {
 /// What was offered to whoever builds a block, so that it can ask for more.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
-    /// What was offered of each sender. Nothing is done in the order of this map.
-    of_sender: HashMap<SenderId, Taken>,
+    /// What was offered of each sender.
+    of_sender: BTreeMap<SenderId, Taken>,
     /// What of the block one sender gets before others that offer the same, and what of its tenth.
     shares: Option<[BlockLimits; 2]>,
     left_out: BTreeSet<Address>,

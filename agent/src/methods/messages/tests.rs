@@ -1,22 +1,15 @@
 //! Arguments of `inferMessages`: what is refused, and that what is written is read back.
 
+mod hostile;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use self::hostile::{envelope, nested};
 use super::*;
 use crate::methods::{AgentSession, Answer, Ask, Method, Parsed, Reason, Request, Written};
-
-/// An envelope with these arguments changed.
-fn envelope(changes: &Value) -> String {
-    let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
-        "toolChoice": "auto" });
-    for (key, value) in changes.as_object().unwrap() {
-        args[key] = value.clone();
-    }
-    json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string()
-}
 
 fn request(changes: &Value) -> Request {
     match Request::parse(&envelope(changes), None) {
@@ -186,10 +179,6 @@ fn arguments_may_be_nested_where_those_of_other_methods_may_not() {
     assert_eq!(Request::parse(&envelope(&deeper), None).unwrap_err().field, "prompt");
 }
 
-fn nested(levels: usize) -> Value {
-    (0..levels).fold(json!({}), |inner, _| json!({ "a": inner }))
-}
-
 fn schema() -> impl Strategy<Value = Schema> {
     let leaf = prop_oneof![
         Just(json!({ "type": "string" })),
@@ -274,67 +263,10 @@ proptest! {
     }
 }
 
-/// Requests that are free to ask, and as much work as the limits allow.
-fn hostile() -> Vec<(&'static str, String)> {
-    let members = |count: usize, schema: &Value| -> serde_json::Map<String, Value> {
-        (0..count).map(|at| (format!("p{at}"), schema.clone())).collect()
-    };
-    let doubling: serde_json::Map<_, _> = (0..10)
-        .map(|level: usize| {
-            let below = match level.checked_sub(1) {
-                None => json!({ "type": "integer", "minimum": 1, "description": "a number" }),
-                Some(below) => json!({ "$ref": format!("#/$defs/d{below}") }),
-            };
-            let both = json!({ "type": "object", "properties": { "l": below, "r": below },
-                "required": ["l", "r"] });
-            (format!("d{level}"), both)
-        })
-        .collect();
-    let doubled = json!({ "$defs": doubling, "$ref": "#/$defs/d7" });
-    let wide = members(500, &json!({}));
-    let names: Vec<_> = wide.keys().cloned().collect();
-    let wide = json!({ "type": "object", "properties": wide, "required": names });
-    let of = |name: &str, parameters: &Value| json!({ "name": name, "description": "", "parameters": parameters });
-    let small = |at: usize| of(&format!("f{at}"), &json!({}));
-    let said = json!({ "role": "user", "content": "" });
-    let arguments = nested(120);
-    let calls: Vec<_> = (0..12)
-        .map(|at| json!({ "id": at.to_string(), "name": "f", "arguments": arguments }))
-        .collect();
-    let deep = json!([{ "role": "assistant", "content": "", "toolCalls": calls }]);
-    vec![
-        ("doubled", envelope(&json!({ "functions": [of("f", &doubled)] }))),
-        ("wide", envelope(&json!({ "functions": [of("f", &wide)] }))),
-        (
-            "many functions",
-            envelope(&json!({ "functions": (0..128).map(small).collect::<Vec<_>>() })),
-        ),
-        ("many messages", envelope(&json!({ "messages": vec![said; 480] }))),
-        ("deep arguments", envelope(&json!({ "messages": deep }))),
-        (
-            "values",
-            envelope(&json!({ "responseSchema": { "schema": { "properties": { "a":
-            { "enum": (0..1_024).map(|at| format!("{at:08}")).collect::<Vec<_>>() } } } } })),
-        ),
-    ]
-}
-
 #[test]
-fn what_is_free_to_ask_costs_less_than_a_millisecond_before_the_claim() {
-    for (name, prompt) in hostile() {
+fn what_is_as_much_work_as_the_limits_allow_fits_into_a_prompt() {
+    for (name, prompt) in hostile::requests() {
         assert!(prompt.len() <= 16_384, "{name}: {} bytes", prompt.len());
-        let least = (0..20)
-            .map(|_| {
-                let begun = std::time::Instant::now();
-                if let Ok(Parsed::Method(request)) = Request::parse(&prompt, None) {
-                    drop(std::hint::black_box(AgentSession::of_request(&request, &[])));
-                }
-                begun.elapsed()
-            })
-            .min()
-            .unwrap();
-        println!("{name}: {} bytes, {least:?}", prompt.len());
-        assert!(least.as_micros() < 1_000, "{name}: {least:?}");
     }
 }
 
