@@ -124,6 +124,7 @@ fn a_request_is_measured_and_an_absent_node_is_told() -> anyhow::Result<()> {
         spent(it)
             && it.get("ended_total{outcome=\"paid\"}") == Some(&3.0)
             && it["outbox"] == 0.0
+            && it.get("open_requests{phase=\"running\"}") == Some(&0.0)
             && it["streams"] == 0.0
     })?;
     has(
@@ -137,7 +138,6 @@ fn a_request_is_measured_and_an_absent_node_is_told() -> anyhow::Result<()> {
             ("requests_total{interface=\"mcp\",outcome=\"invalid_api_key\"}", 1.0),
             ("ended_total{outcome=\"paid\"}", 3.0),
             ("request_seconds_count", 3.0),
-            ("open_requests{phase=\"running\"}", 0.0),
             ("outbox_oldest_seconds", 0.0),
             ("node_ready", 1.0),
             ("balance_micro_min", 50_000.0),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use self::hostile::{envelope, nested};
 use super::*;
-use crate::methods::{AgentSession, Answer, Ask, Method, Parsed, Reason, Request, Written};
+use crate::methods::{Answer, Ask, Method, Parsed, Reason, Request, Written};
 
 fn request(changes: &Value) -> Request {
     match Request::parse(&envelope(changes), None) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// An envelope with these arguments changed.
-pub fn envelope(changes: &Value) -> String {
+pub(super) fn envelope(changes: &Value) -> String {
     let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
         "toolChoice": "auto" });
     for (key, value) in changes.as_object().unwrap() {
@@ -12,12 +12,12 @@ pub fn envelope(changes: &Value) -> String {
     json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string()
 }
 
-pub fn nested(levels: usize) -> Value {
+pub(super) fn nested(levels: usize) -> Value {
     (0..levels).fold(json!({}), |inner, _| json!({ "a": inner }))
 }
 
 /// Requests that are free to ask, and as much work as the limits allow.
-pub fn requests() -> Vec<(&'static str, String)> {
+pub(super) fn requests() -> Vec<(&'static str, String)> {
     let members = |count: usize, schema: &Value| -> serde_json::Map<String, Value> {
         (0..count).map(|at| (format!("p{at}"), schema.clone())).collect()
     };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Schemas that are as much work as the limits allow.
-pub fn schemas() -> Vec<(&'static str, Value)> {
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let doubling = |levels: usize| {
         let mut definitions = Map::new();
         definitions.insert("d0".to_owned(), json!({ "type": "string" }));
