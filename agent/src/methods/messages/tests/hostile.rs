@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(super) fn envelope(changes: &Value) -> String {
     let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
         "toolChoice": "auto" });
-    for (key, value) in changes.as_object().unwrap() {
+    for (key, value) in changes.as_object().expect("the changes are an object") {
         args[key] = value.clone();
     }
     json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string()
