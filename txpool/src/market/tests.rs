@@ -28,7 +28,8 @@ impl Market {
             assert_eq!((bytes, weight), (line.kept.bytes, line.kept.weight));
             let mut rates = BTreeMap::new();
             for offer in &line.offers {
-                *rates.entry(offer.rate).or_insert(0) += 1;
+                let alike: &mut usize = rates.entry(offer.rate).or_default();
+                *alike = alike.saturating_add(1);
             }
             assert_eq!(rates, line.rates);
             let Some(Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth }) =
