@@ -39,7 +39,7 @@ pub(crate) const ALL: &[Check] = &[
     Case::new("a transfer through the follower is in the same block on all nodes", "", pays),
     Case::new("a node that crashes is started again and catches up", "", restarts),
     Case::new(
-        "the chain goes on without a killed validator, which catches up after its restart",
+        "a killed validator does not stop the chain, and catches up after its restart",
         "",
         loses_one,
     ),

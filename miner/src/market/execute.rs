@@ -131,7 +131,7 @@ impl Shared {
         until: Option<Instant>,
         executor: &mut Option<ExecutorId>,
     ) -> Result<Result<Job, String>, Halt> {
-        if let Some(why) = rejection(&self.settings(), view) {
+        if let Some(why) = declined(&self.settings(), view) {
             return Ok(Err(why));
         }
         let payload = self.payload(view).await?;
@@ -187,7 +187,7 @@ impl Shared {
 }
 
 /// Why the operator does not want a call to be executed.
-fn rejection(config: &MarketConfig, view: &CallView) -> Option<String> {
+fn declined(config: &MarketConfig, view: &CallView) -> Option<String> {
     if config.refuse.contains(&view.agent) {
         return Some("this miner does not execute the agent".to_owned());
     }

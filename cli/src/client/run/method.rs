@@ -237,7 +237,7 @@ impl MethodArgs {
 /// # Errors
 /// What the miner would refuse, as wrong usage.
 pub(super) fn read(prompt: &str, blob: Option<&str>) -> Result<Parsed, CliError> {
-    Request::parse(prompt, blob).map_err(|refused| rejection(&refused))
+    Request::parse(prompt, blob).map_err(|refused| refused_by_miners(&refused))
 }
 
 /// Whether miners take a prompt for free text.
@@ -253,12 +253,12 @@ pub(super) fn check(request: Request, tools: &[String]) -> Result<Request, CliEr
         parameters: json!({}),
     };
     let specs: Vec<_> = tools.iter().map(spec).collect();
-    AgentSession::of_request(&request, &specs).map_err(|refused| rejection(&refused))?;
+    AgentSession::of_request(&request, &specs).map_err(|refused| refused_by_miners(&refused))?;
     Ok(request)
 }
 
-/// A miner's rejection, with the option that it is about.
-pub(super) fn rejection(refused: &Refused) -> CliError {
+/// What miners would refuse, as wrong usage that names the option.
+pub(super) fn refused_by_miners(refused: &Refused) -> CliError {
     let options = [
         ("args.prompt", "PROMPT"),
         ("args.system", "--system"),

@@ -64,7 +64,7 @@ impl Question {
     /// # Errors
     /// Why a miner would refuse it.
     pub(in crate::client) fn of_method(ask: Ask, terms: &TermsArgs) -> Result<Self, CliError> {
-        let request = Request::new(ask).map_err(|refused| method::rejection(&refused))?;
+        let request = Request::new(ask).map_err(|refused| method::refused_by_miners(&refused))?;
         method::check(request, &terms.tools).map(Self::Method)
     }
 

@@ -25,8 +25,8 @@ fn envelope(arguments: &[&str]) -> Result<String, CliError> {
     }
 }
 
-fn rejection(arguments: &[&str]) -> String {
-    let error = envelope(arguments).expect_err("a rejection");
+fn wrong_usage(arguments: &[&str]) -> String {
+    let error = envelope(arguments).expect_err("wrong usage");
     assert_eq!(2, error.exit_code(), "{arguments:?}: {error}");
     error.to_string()
 }
@@ -106,12 +106,12 @@ fn arguments_come_from_a_file_and_the_prompt_is_the_last_message() {
         ),
     ] {
         write(text);
-        let refused = rejection(&arguments);
+        let refused = wrong_usage(&arguments);
         assert!(refused.contains(expected), "{refused}");
     }
-    let refused = rejection(&["p", "--method", "inferChat", "--args", path]);
+    let refused = wrong_usage(&["p", "--method", "inferChat", "--args", path]);
     assert!(refused.contains("--args is not an argument of inferChat"), "{refused}");
-    let refused = rejection(&["p", "--method", "inferMessages", "--chain-of-thought"]);
+    let refused = wrong_usage(&["p", "--method", "inferMessages", "--chain-of-thought"]);
     assert!(
         refused.contains("--chain-of-thought is not an argument of inferMessages"),
         "{refused}"
@@ -128,7 +128,7 @@ fn messages_come_from_a_file_too() {
     let written = envelope(&[&["4", "--method", "inferChat"], &more[..]].concat()).unwrap();
     assert!(written.contains(r#""messages":["1","2","3","4"]"#), "{written}");
     std::fs::write(file.path(), r#"[{"role":"user"}]"#).unwrap();
-    let refused = rejection(&["3", "--method", "inferChat", "--messages", path]);
+    let refused = wrong_usage(&["3", "--method", "inferChat", "--messages", path]);
     assert!(refused.contains("expected [{\"role\":…,\"content\":…}, …]"), "{refused}");
 }
 
@@ -156,7 +156,7 @@ fn what_a_miner_would_refuse_is_refused_with_the_option() {
         (with(&["--onchain-tool", "now()", "--tools", "now"]), "args.onchainTools[0].signature"),
     ];
     for (arguments, expected) in cases {
-        let refused = rejection(&arguments);
+        let refused = wrong_usage(&arguments);
         assert!(refused.contains(expected), "{refused}\nhas not: {expected}");
         assert!(refused.starts_with("no miner would take this request"), "{refused}");
     }
@@ -185,9 +185,12 @@ fn an_option_of_another_method_is_refused() {
         (&["--method", "inferString"], "PROMPT is missing: say what to ask"),
     ];
     for (arguments, expected) in cases {
-        let refused = rejection(arguments);
+        let refused = wrong_usage(arguments);
         assert!(refused.contains(expected), "{refused}\nhas not: {expected}");
     }
-    assert!(rejection(&["p", "--system", "s"]).contains("--method"), "an option without a method");
-    assert!(rejection(&["p", "--method", "inferText"]).contains("inferToolsChat"));
+    assert!(
+        wrong_usage(&["p", "--system", "s"]).contains("--method"),
+        "an option without a method"
+    );
+    assert!(wrong_usage(&["p", "--method", "inferText"]).contains("inferToolsChat"));
 }
