@@ -117,9 +117,19 @@ impl Market {
 
     /// A transaction is not executable any more.
     pub(crate) fn remove(&mut self, id: SenderId, nonce: u64, arrival: u64) {
-        self.ages.remove(&arrival);
+        self.remove_all(id, &[(nonce, arrival)]);
+    }
+
+    /// These transactions of a sender, by nonce and arrival, are not executable any more. The sender is put
+    /// into its new places once.
+    pub(crate) fn remove_all(&mut self, id: SenderId, removed: &[(u64, u64)]) {
+        for (_, arrival) in removed {
+            self.ages.remove(arrival);
+        }
         let least = self.kept.least();
-        self.change(id, |line, waits| line.remove(nonce, least, waits));
+        self.change(id, |line, waits| {
+            line.remove_all(removed.iter().map(|(nonce, _)| *nonce), least, waits);
+        });
     }
 
     fn change(&mut self, id: SenderId, change: impl FnOnce(&mut Line, &mut Waits)) {

@@ -30,8 +30,8 @@ impl PricedDraft for Nonces {
         self.base_fee
     }
 
-    fn highest_base_fee(&self, _: &CheckedTx) -> Option<u64> {
-        None
+    fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64> {
+        tx.bid().ok().map(|bid| bid.highest().get())
     }
 
     fn is_late(&self, _: &CheckedTx) -> bool {

@@ -108,9 +108,7 @@ impl Core {
         let had_offers = self.contents.has_offers() && !self.was_in_vain;
         // Without what the block has of others everything would have to be executed again.
         let learned = self.learn(block, self.config.rebuild_slice / 2);
-        for tx in block.included {
-            self.take_included(tx.hash());
-        }
+        self.take_included(block.included.iter().map(|tx| tx.hash()));
         self.history.expire(now_ms);
         self.drop_aged(now_ms);
         self.draft.count_included(block.included.len());
@@ -194,9 +192,7 @@ impl Core {
 
     /// Follows many blocks, which hold these transactions of the pool.
     pub(crate) fn chain_moved(&mut self, included: &[Hash], now_ms: u64) -> Result<(), PoolFault> {
-        for hash in included {
-            self.take_included(*hash);
-        }
+        self.take_included(included.iter().copied());
         self.history.expire(now_ms);
         self.rebuild().begin()?;
         self.contents.follow_base_fee(&self.draft);
@@ -209,11 +205,10 @@ impl Core {
         answer
     }
 
-    /// Removes a transaction of a block.
-    fn take_included(&mut self, hash: Hash) {
-        if let Some(entry) = self.contents.take_included(hash) {
-            self.history.included(&entry);
-        }
+    /// Removes the transactions of blocks.
+    fn take_included(&mut self, included: impl Iterator<Item = Hash>) {
+        let history = &mut self.history;
+        self.contents.take_included(included, |entry| history.included(entry));
     }
 
     /// Whether an executable transaction is about something that a sweep touched.

@@ -314,17 +314,30 @@ impl Contents {
         self.lift(slot)
     }
 
-    /// Takes out a transaction that a block has.
-    pub(super) fn take_included(&mut self, hash: Hash) -> Option<Entry> {
-        let slot = self.entries.slot(hash)?;
-        let Entry { tx, sender, place, .. } = self.entries.get(slot)?;
-        let (id, nonce) = (*sender, tx.nonce());
-        let entry = match place {
-            EntryPlace::Pending(_) => self.take_pending(id, slot),
-            EntryPlace::Queued => self.take_queued(id, nonce),
-        };
-        self.senders.close_if_empty(id);
-        entry
+    /// Takes out the transactions that blocks have, in the order of the blocks.
+    pub(super) fn take_included(
+        &mut self,
+        included: impl Iterator<Item = Hash>,
+        mut taken: impl FnMut(&Entry),
+    ) {
+        let slots: Vec<Slot> = included.filter_map(|hash| self.entries.slot(hash)).collect();
+        self.withdraw_all(&slots);
+        for slot in slots {
+            let Some(Entry { tx, sender, place, .. }) = self.entries.get(slot) else { continue };
+            let (id, nonce) = (*sender, tx.nonce());
+            let entry = match place {
+                EntryPlace::Pending(_) => {
+                    self.remove_place(slot);
+                    self.senders.remove_pending(id, slot);
+                    self.lift(slot)
+                }
+                EntryPlace::Queued => self.take_queued(id, nonce),
+            };
+            self.senders.close_if_empty(id);
+            if let Some(entry) = entry {
+                taken(&entry);
+            }
+        }
     }
 
     /// Takes everything out: what is executable in its order, and then the queues. Answers how much it
@@ -459,6 +472,28 @@ impl Contents {
             && let Some(Entry { tx, arrival, .. }) = self.entries.get(slot)
         {
             market.remove(id, tx.nonce(), *arrival);
+        }
+    }
+
+    /// These are in the market no more, as far as they are executable. A block has many of each sender, which
+    /// finds its new places only once.
+    fn withdraw_all(&mut self, slots: &[Slot]) {
+        let Some(market) = &mut self.market else { return };
+        let mut of_sender: BTreeMap<SenderId, (usize, Vec<(u64, u64)>)> = BTreeMap::new();
+        for (position, slot) in slots.iter().enumerate() {
+            if let Some(Entry { tx, sender, arrival, place: EntryPlace::Pending(_), .. }) =
+                self.entries.get(*slot)
+            {
+                let (last, removed) = of_sender.entry(*sender).or_default();
+                *last = position;
+                removed.push((tx.nonce(), *arrival));
+            }
+        }
+        // Whose last one comes first in the block had its turn first.
+        let mut in_turn: Vec<_> = of_sender.into_iter().collect();
+        in_turn.sort_unstable_by_key(|(_, (last, _))| *last);
+        for (id, (_, removed)) in in_turn {
+            market.remove_all(id, &removed);
         }
     }
 

@@ -159,7 +159,69 @@ impl Line {
         }
     }
 
-    pub(super) fn remove(&mut self, nonce: u64, least: usize, waits: &mut Waits) {
+    /// Removes transactions by nonce. As far as these are the first ones, as those of a block mostly are,
+    /// this takes no longer than to go through the line once.
+    pub(super) fn remove_all(
+        &mut self,
+        nonces: impl Iterator<Item = u64> + Clone,
+        least: usize,
+        waits: &mut Waits,
+    ) {
+        let first = nonces.clone().zip(&self.offers);
+        let count = first.take_while(|(nonce, offer)| *nonce == offer.nonce).count();
+        self.remove_first(count, least, waits);
+        for nonce in nonces.skip(count) {
+            self.remove(nonce, least, waits);
+        }
+    }
+
+    fn remove_first(&mut self, count: usize, least: usize, waits: &mut Waits) {
+        for _ in 0..count {
+            let Some(offer) = self.offers.pop_front() else { return };
+            self.forget_rate(offer.rate);
+            self.lead = self.lead.saturating_sub(1);
+            if self.kept.count > 0 {
+                self.lose_kept(offer.bytes, least);
+            }
+            if self.closed_from == Some(offer.nonce) {
+                self.closed_from = None;
+            }
+        }
+        self.extend_lead();
+        self.remove_first_ceilings(count, waits);
+    }
+
+    /// So many transactions were removed from the front. Of the run in which they ended, the rest may wait
+    /// for less.
+    fn remove_first_ceilings(&mut self, mut count: usize, waits: &mut Waits) {
+        while let Some(run) = self.ceilings.front_mut() {
+            if count < run.count {
+                break;
+            }
+            count = count.saturating_sub(run.count);
+            waits.subtract(run.highest, run.count);
+            self.ceilings.pop_front();
+        }
+        let Some(run) = self.ceilings.front_mut().filter(|_| count > 0) else { return };
+        waits.subtract(run.highest, count);
+        run.count = run.count.saturating_sub(count);
+        let Some(first) = self.offers.front() else { return };
+        if first.highest == run.highest {
+            // Mostly all of a sender are ready to pay the same.
+            run.nonce = first.nonce;
+            return;
+        }
+        let Run { highest, count: rest, .. } = *run;
+        waits.subtract(highest, rest);
+        self.ceilings.pop_front();
+        let mut runs = 0;
+        for next in 0..rest {
+            let Some(offer) = self.offers.get(next).copied() else { return };
+            runs = self.append_ceiling(runs, &offer, waits);
+        }
+    }
+
+    fn remove(&mut self, nonce: u64, least: usize, waits: &mut Waits) {
         let Ok(place) = self.offers.binary_search_by_key(&nonce, |offer| offer.nonce) else {
             return;
         };

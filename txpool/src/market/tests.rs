@@ -102,6 +102,12 @@ enum Change {
         sender: SenderId,
         place: usize,
     },
+    /// Many of the first ones of a sender, and perhaps a later one, as a block takes them.
+    RemoveAll {
+        sender: SenderId,
+        first: usize,
+        later: usize,
+    },
     BaseFee(u64),
     /// Such a place of a sender and those after it.
     Close {
@@ -125,6 +131,8 @@ fn change() -> impl Strategy<Value = Change> {
             |(sender, rate, highest, is_favoured)| Change::Push { sender, rate, highest, is_favoured }
         ),
         8 => (0..4_usize, 0..5_usize).prop_map(|(sender, place)| Change::Remove { sender, place }),
+        3 => (0..4_usize, 0..6_usize, 0..9_usize)
+            .prop_map(|(sender, first, later)| Change::RemoveAll { sender, first, later }),
         2 => (0..8_u64).prop_map(Change::BaseFee),
         1 => (0..4_usize, 0..5_usize).prop_map(|(sender, place)| Change::Close { sender, place }),
         1 => Just(Change::Reopen),
@@ -148,6 +156,17 @@ fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change,
             if place < lists[sender].len() {
                 let Offer { nonce, arrival, .. } = lists[sender].remove(place);
                 market.remove(sender, nonce, arrival);
+            }
+        }
+        Change::RemoveAll { sender, first, later } => {
+            let list = &mut lists[sender];
+            let mut removed: Vec<Offer> = list.drain(..first.min(list.len())).collect();
+            if later < list.len() {
+                removed.push(list.remove(later));
+            }
+            let removed: Vec<(u64, u64)> = removed.iter().map(|it| (it.nonce, it.arrival)).collect();
+            if !removed.is_empty() {
+                market.remove_all(sender, &removed);
             }
         }
         Change::BaseFee(base_fee) => market.follow(base_fee),
@@ -200,7 +219,7 @@ proptest! {
 
     #[test]
     fn the_orders_are_those_of_a_count_from_scratch(
-        changes in prop::collection::vec(change(), 1..60),
+        changes in prop::collection::vec(change(), 1..80),
         count in 1..9_usize,
     ) {
         let (mut market, mut lists) = (market(), vec![Vec::new(); 4]);
