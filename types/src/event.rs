@@ -17,7 +17,8 @@ pub struct BlockEvents {
     /// The events of its transactions, in ascending order of positions. Each transaction has
     /// exactly one.
     pub transactions: Vec<TxEvent>,
-    /// The events of its end: deadlines, then changes to the validator set, then the reward.
+    /// All other events, in this order: elections, deadlines, calls, bonds, validators, votes on rules, the
+    /// base fee, the reward.
     pub end: Vec<Event>,
     /// The money that accounts received without a transaction of their own: the proposer's fees,
     /// and the refunds and the reward at the end of the block. An account may receive several

@@ -64,7 +64,7 @@ impl Belief {
     }
 }
 
-/// The height that at least half of those claim to have whose claims these are, in ascending order.
+/// The height that more than half of the claimants say they have reached; the claims ascend.
 fn common(ascending: &[u64]) -> Option<u64> {
     let middle = ascending.len().saturating_sub(1) / 2;
     ascending.get(middle).copied()
