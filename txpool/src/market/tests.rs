@@ -164,7 +164,8 @@ fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change,
             if later < list.len() {
                 removed.push(list.remove(later));
             }
-            let removed: Vec<(u64, u64)> = removed.iter().map(|it| (it.nonce, it.arrival)).collect();
+            let removed: Vec<(u64, u64)> =
+                removed.iter().map(|it| (it.nonce, it.arrival)).collect();
             if !removed.is_empty() {
                 market.remove_all(sender, &removed);
             }
