@@ -3,20 +3,22 @@
 use serde_json::value::RawValue;
 use types::abi::{Method, ValueError};
 use types::agent::{Document, Metadata};
-use types::call::{CALLDATA_BYTES_MAX, COMMITTEE_MAX, CallLimits, Consensus};
+use types::call::{CALLDATA_BYTES_MAX, COMMITTEE_MAX, Call, CallLimits, Consensus, Group, Outcome};
 use types::tx::HexBytes;
 use types::{Amount, Hash, Params, Prices, Usage};
 
 use super::agents::agent_entry;
 use crate::error::RpcError;
-use crate::ports::{AgentEntry, CallEstimate, CallWish, HeldElection, Ports};
+use crate::ports::{AgentEntry, CallEstimate, CallFilter, CallWish, HeldElection, Ports};
 use crate::wire::{
     CandidateView, DecodeQuery, DecodedResult, ElectionView, EncodeQuery, EncodedCall,
-    EstimateQuery, EstimateView,
+    EstimateQuery, EstimateView, TypicalView,
 };
 
 /// The number of committee members if the caller does not say.
 const SIZE_DEFAULT: u8 = 3;
+/// So many recent calls of an agent say what its calls take.
+const TYPICAL_OF: usize = 32;
 
 /// The payload of a call of a method with arguments.
 pub(crate) fn encode_call(ports: &Ports, call: EncodeQuery) -> Result<EncodedCall, RpcError> {
@@ -67,7 +69,35 @@ pub(crate) fn estimate_call(ports: &Ports, call: EstimateQuery) -> Result<Estima
     let estimate = ports.market.estimate(&entry.version, &wish)?.ok_or_else(|| {
         RpcError::invalid("prices", "more than any amount of money", "prices at the limits")
     })?;
-    Ok(view(entry, &wish, &estimate))
+    let filter = CallFilter { agent_id: Some(call.agent_id.0), ..CallFilter::default() };
+    let recent = ports.calls.list(&filter, None, TYPICAL_OF)?;
+    Ok(EstimateView { typical: typical(&recent.items), ..view(entry, &wish, &estimate) })
+}
+
+/// What calls of an agent took.
+fn typical(calls: &[Call]) -> Option<TypicalView> {
+    let succeeded = |call: &Call| {
+        let answer = match call.standing()? {
+            (_, Group::Same(answer)) => answer,
+            (_, Group::Of(_)) => return None,
+        };
+        let decided_at = call.rounds.first()?.decided_at?;
+        let took = decided_at.saturating_sub(call.created_at);
+        (answer.outcome == Outcome::Success).then_some((answer.usage, took))
+    };
+    let taken: Vec<(Usage, u64)> = calls.iter().filter_map(succeeded).collect();
+    let median = |of: fn(&(Usage, u64)) -> u64| {
+        let mut values: Vec<u64> = taken.iter().map(of).collect();
+        values.sort_unstable();
+        values.get(values.len() / 2).copied()
+    };
+    Some(TypicalView {
+        calls: u64::try_from(taken.len()).unwrap_or(u64::MAX),
+        input_tokens: median(|(usage, _)| usage.input_tokens)?,
+        output_tokens: median(|(usage, _)| usage.output_tokens)?,
+        fuel: median(|(usage, _)| usage.fuel)?,
+        latency_ms: median(|(_, took)| *took)?,
+    })
 }
 
 /// An election of a call's members, with what it was drawn from.
@@ -205,5 +235,6 @@ fn view(entry: AgentEntry, wish: &CallWish, estimate: &CallEstimate) -> Estimate
         full: count(full),
         offering: count(offering),
         enough: eligible >= needed,
+        typical: None,
     }
 }

@@ -240,6 +240,25 @@ pub struct EstimateView {
     pub offering: u64,
     /// Whether enough miners are eligible.
     pub enough: bool,
+    /// What recent calls of the agent took. Absent if none of them succeeded by a majority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical: Option<TypicalView>,
+}
+
+/// Medians over the agent's most recent calls that succeeded by a majority, at most 32 of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TypicalView {
+    /// The number of these calls.
+    pub calls: u64,
+    /// The number of input tokens on which the members agreed.
+    pub input_tokens: u64,
+    /// The number of output tokens on which the members agreed.
+    pub output_tokens: u64,
+    /// The units of fuel on which the members agreed.
+    pub fuel: u64,
+    /// The block time from the request to the decision of the first round, in milliseconds.
+    pub latency_ms: u64,
 }
 
 /// The candidates from which the members of a call were drawn.

@@ -50,7 +50,7 @@ pub(crate) use kinds::field_schema;
 pub use kinds::{TxObject, UnsignedTx, kinds_document};
 pub use market::{
     ArgumentsText, CandidateView, DecodeQuery, DecodedResult, DecodedValue, ElectionView,
-    EncodeQuery, EncodedCall, EstimateQuery, EstimateView, LimitsQuery, PricesQuery,
+    EncodeQuery, EncodedCall, EstimateQuery, EstimateView, LimitsQuery, PricesQuery, TypicalView,
 };
 pub use offer::OfferView;
 pub use page::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Page, PageLimit, PageOf};

@@ -186,6 +186,33 @@ async fn a_call_is_read_in_every_phase_with_what_was_asked_and_answered() {
     assert!(told.get("notes").is_none(), "{told}");
 }
 
+/// What recent calls of the agent took, as an estimate tells.
+async fn typical(server: &TestServer) -> Value {
+    let told = server.result("ombra_estimateCall", json!({ "agentId": agent() })).await;
+    told["typical"].clone()
+}
+
+#[tokio::test]
+async fn an_estimate_says_what_recent_calls_took() {
+    let server = market().await;
+    assert_eq!(typical(&server).await, Value::Null, "there were none");
+    let call_id = ask(&server, 0, body(0)).await;
+    server.world.commit();
+    let answers = [reveal(call_id, b"yes"), reveal(call_id, b"yes"), fails(call_id)];
+    commit(&server, 2, &answers).await;
+    assert_eq!(typical(&server).await, Value::Null, "nothing is decided");
+    show(&server, 3, answers).await;
+    let told = typical(&server).await;
+    let call = get(&server, call_id).await;
+    let [asked, decided] = [&call["createdAt"], &call["rounds"][0]["decidedAt"]];
+    let took = decided.as_u64().unwrap() - asked.as_u64().unwrap();
+    assert!(took > 0, "{call}");
+    let expected = json!({
+        "calls": 1, "inputTokens": 1, "outputTokens": 2, "fuel": 0, "latencyMs": took,
+    });
+    assert_eq!(told, expected);
+}
+
 #[tokio::test]
 async fn the_answer_of_a_threshold_is_every_success_by_member() {
     let server = market().await;
@@ -195,6 +222,7 @@ async fn the_answer_of_a_threshold_is_every_success_by_member() {
     let answers = [reveal(call_id, b"a"), reveal(call_id, b"b"), fails(call_id)];
     commit(&server, 2, &answers).await;
     show(&server, 3, answers).await;
+    assert_eq!(typical(&server).await, Value::Null, "members agreed on no work");
     let told = get(&server, call_id).await;
     assert_eq!((&told["threshold"], &told["agreeing"]), (&json!(2), &json!(2)));
     assert!(told.get("answer").is_none(), "{told}");
