@@ -37,6 +37,12 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How soon it is asked again, unless it says when.
 const PAUSE: Duration = Duration::from_millis(500);
 const NAME_CHARS_MAX: usize = 80;
+const PER_CALL: &str = "perCall";
+/// How long to wait before the second try of a call that ended unassigned, and at most before later ones.
+const AGAIN: Duration = Duration::from_secs(2);
+const AGAIN_MAX: Duration = Duration::from_secs(4);
+/// From this try on a call that ends unassigned pays more.
+const PAYS_MORE_FROM: u8 = 3;
 
 /// A call of an agent's method.
 #[derive(Args, Debug)]
@@ -115,6 +121,12 @@ struct SendingArgs {
     /// Show what would be held, and send nothing
     #[arg(long)]
     dry_run: bool,
+    /// How often to send the call while it ends unassigned, that is, while too few miners can be drawn
+    /// and all but the inclusion fee comes back. From the third time on, perCall is a quarter higher,
+    /// unless --price names it
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u8).range(1..=20))]
+    tries: u8,
 }
 
 /// What is waited for.
@@ -148,7 +160,7 @@ struct Draft {
 /// [`CliError`]; a call that ends otherwise than `success` is a failure.
 pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     let client = args.node.client()?;
-    let draft = draft(&args, &client).await?;
+    let draft = draft(&args, &client, 1).await?;
     let is_json = args.node.json;
     let mut discarded = std::io::sink();
     let narration: Out<'_> = if is_json { &mut discarded } else { &mut *out };
@@ -167,19 +179,14 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     }
     check_enough(&args, &draft)?;
     let sender = Sender::new(client.clone(), args.signer.signer()?);
-    let id = send(&args, &sender, &draft, narration).await?;
     if args.waiting.no_wait {
+        let id = send(&args, &sender, &draft, narration).await?;
         if is_json {
             writeln!(out, "{}", json!({ "callId": id }))?;
         }
         return Ok(());
     }
-    let goes_on = || format!("the call goes on: ombra query call {id}");
-    let waited = until_interrupted(wait(&args, &client, &id, narration)).await;
-    let call = waited.and_then(|waited| {
-        waited.unwrap_or_else(|| Err(CliError::Failed("interrupted".to_owned())))
-    });
-    let call = call.map_err(|error| error.noted(goes_on()))?;
+    let (draft, call) = send_until_assigned(&args, &sender, draft, narration).await?;
     if is_json {
         writeln!(out, "{}", show::as_json(&call, Some(&draft.agent)))?;
     } else {
@@ -195,8 +202,81 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     }
 }
 
-/// The agent, the payload, and what the call would cost.
-async fn draft(args: &CallArgs, client: &Client) -> Result<Draft, CliError> {
+/// Sends the call and waits for its answer; while it ends unassigned, sends it again. Answers the last one.
+async fn send_until_assigned(
+    args: &CallArgs,
+    sender: &Sender,
+    mut draft: Draft,
+    out: Out<'_>,
+) -> Result<(Draft, Value), CliError> {
+    let mut tried = 1;
+    loop {
+        let call = send_and_wait(args, sender, &draft, out).await?;
+        if call["status"] != json!("unassigned") {
+            return Ok((draft, call));
+        }
+        match draft_again(args, sender, &mut tried, out).await? {
+            Some(again) => draft = again,
+            None => return Ok((draft, call)),
+        }
+        writeln!(out, "\n{}", holds(args, &draft)?)?;
+    }
+}
+
+/// The call of the next try for which enough miners can be drawn, after a pause; none if there is none.
+async fn draft_again(
+    args: &CallArgs,
+    sender: &Sender,
+    tried: &mut u8,
+    out: Out<'_>,
+) -> Result<Option<Draft>, CliError> {
+    let tries = args.sending.tries;
+    while *tried < tries {
+        let pause = AGAIN.saturating_mul(u32::from(*tried)).min(AGAIN_MAX);
+        *tried = tried.saturating_add(1);
+        writeln!(
+            out,
+            "\nunassigned: too few miners could be drawn, and all but the inclusion fee comes back. \
+             Try {tried} of {tries} follows in {} s",
+            pause.as_secs()
+        )?;
+        out.flush()?;
+        if until_interrupted(sleep(pause)).await?.is_none() {
+            return Ok(None);
+        }
+        let again = match draft(args, &sender.client, *tried).await {
+            Ok(again) => again,
+            Err(error) => {
+                writeln!(out, "not tried again: {error}")?;
+                return Ok(None);
+            }
+        };
+        match check_enough(args, &again) {
+            Ok(()) => return Ok(Some(again)),
+            Err(error) => writeln!(out, "{error}")?,
+        }
+    }
+    Ok(None)
+}
+
+/// Sends the call, and waits until it is decided or settled.
+async fn send_and_wait(
+    args: &CallArgs,
+    sender: &Sender,
+    draft: &Draft,
+    out: Out<'_>,
+) -> Result<Value, CliError> {
+    let id = send(args, sender, draft, out).await?;
+    let goes_on = || format!("the call goes on: ombra query call {id}");
+    let waited = until_interrupted(wait(args, &sender.client, &id, out)).await;
+    let call = waited.and_then(|waited| {
+        waited.unwrap_or_else(|| Err(CliError::Failed("interrupted".to_owned())))
+    });
+    call.map_err(|error| error.noted(goes_on()))
+}
+
+/// The agent, the payload, and what the call would cost at the so many-th try.
+async fn draft(args: &CallArgs, client: &Client, tried: u8) -> Result<Draft, CliError> {
     if args.committee.is_multiple_of(2) {
         let text = format!("--committee {}, expected an odd number", args.committee);
         return Err(CliError::Usage(text));
@@ -206,7 +286,7 @@ async fn draft(args: &CallArgs, client: &Client) -> Result<Draft, CliError> {
     let payload = arguments::payload(&method, &args.arguments)?;
     let consensus = options::decider(args.consensus, args.committee, agent.is_deterministic)
         .map_err(CliError::Usage)?;
-    let estimate = estimate(args, client, &agent, (&payload, consensus)).await?;
+    let estimate = estimate(args, client, &agent, (&payload, consensus, tried)).await?;
     let terms = Terms::suggested(&estimate)?;
     let conditional =
         args.on_result.iter().try_fold(Amount::ZERO, |sum, it| sum.checked_add(it.amount));
@@ -225,7 +305,7 @@ async fn estimate(
     args: &CallArgs,
     client: &Client,
     agent: &Agent,
-    (payload, consensus): (&[u8], Consensus),
+    (payload, consensus, tried): (&[u8], Consensus, u8),
 ) -> Result<Value, CliError> {
     let mut question = json!({
         "agentId": agent.id,
@@ -242,16 +322,26 @@ async fn estimate(
         question["limits"] = Value::Object(Map::from_iter(limits));
     }
     let told: Answer = client.call("ombra_estimateCall", [&question]).await?;
-    if args.price.is_empty() {
+    let pays_more = tried >= PAYS_MORE_FROM && !args.price.iter().any(|it| it.name == PER_CALL);
+    if args.price.is_empty() && !pays_more {
         return Ok(told.into_value());
     }
     let mut prices = told["prices"].clone();
+    if pays_more {
+        prices[PER_CALL] = json!(a_quarter_more(amount_of(&prices, PER_CALL)?));
+    }
     for Price { name, amount } in &args.price {
         prices[*name] = json!(amount);
     }
     question["prices"] = prices;
     let told: Answer = client.call("ombra_estimateCall", [&question]).await?;
     Ok(told.into_value())
+}
+
+/// Rounded up to whole micro-OMBRA.
+fn a_quarter_more(amount: Amount) -> Amount {
+    let more = amount.get().div_ceil(4);
+    Amount::new(amount.get().saturating_add(more))
 }
 
 /// What will be held, and for what.
@@ -280,10 +370,24 @@ fn holds(args: &CallArgs, draft: &Draft) -> Result<String, CliError> {
         ]);
     }
     rows.add_row(["", "what is not used comes back when the call is settled"]);
+    if let Some(typical) = typical(&estimate["typical"]) {
+        rows.add_row(["recent calls".to_owned(), typical]);
+    }
     if let Consensus::Threshold(_) = consensus {
         rows.add_row(["note", "with a threshold an empty answer is paid like an honest one"]);
     }
     Ok(rows.to_string())
+}
+
+/// What recent calls of the agent took, if there are any.
+fn typical(typical: &Value) -> Option<String> {
+    let [calls, read, written, fuel] =
+        ["calls", "inputTokens", "outputTokens", "fuel"].map(|key| scalar(&typical[key]));
+    let seconds = Duration::from_millis(typical["latencyMs"].as_u64()?).as_secs_f64();
+    Some(format!(
+        "{read} tokens read, {written} written, {fuel} units of fuel; decided after {seconds:.1} s \
+         (medians of {calls})"
+    ))
 }
 
 /// A failure if the call would be unassigned.
@@ -414,6 +518,9 @@ fn print(call: &Value, method: &Method, out: Out<'_>) -> Outcome {
     writeln!(out, "\n{}: {agreeing}", scalar(&call["status"]))?;
     if let Some(answer) = show::answer(call, Some(method)) {
         writeln!(out, "\n{answer}")?;
+    }
+    if let Some(work) = show::work(call) {
+        writeln!(out, "\n{work}")?;
     }
     if let Some(members) = show::members(call) {
         writeln!(out, "\n{members}")?;

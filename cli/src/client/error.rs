@@ -3,8 +3,14 @@
 use std::io;
 
 use miner::chain::ChainError;
+use serde_json::Value;
 use types::Hash;
 use wallet::{ClientError, WalletError};
+
+use super::output::one_line;
+
+/// Longer places in metadata are cut.
+const PATH_CHARS_MAX: usize = 200;
 
 /// A command's failure. Codes: 1 failed, 2 wrong usage, 3 node not reachable, 4 rejected by the chain.
 #[derive(Debug, thiserror::Error)]
@@ -150,8 +156,18 @@ impl From<ClientError> for CliError {
         let ClientError::Rejected(rejection) = error else {
             return Self::Client(error);
         };
-        Self::Rejected { code: rejection.code, message: rejection.message }
+        let message = with_rule(rejection.message, &rejection.data);
+        Self::Rejected { code: rejection.code, message }
     }
+}
+
+/// The sentence, with the place and the number of the broken rule if an agent's metadata is at fault.
+fn with_rule(message: String, data: &Value) -> String {
+    let (Some(path), Some(rule)) = (data["path"].as_str(), data["rule"].as_u64()) else {
+        return message;
+    };
+    let place = if path.is_empty() { "the top".to_owned() } else { one_line(path, PATH_CHARS_MAX) };
+    format!("{message} (at {place}; rule {rule} of docs/market.md section 3)")
 }
 
 impl From<ChainError> for CliError {

@@ -53,6 +53,7 @@ pub(in crate::client) fn whole(call: &Value, agent: Option<&Agent>) -> String {
     let method = agent.and_then(|agent| method_of(call, agent));
     let mut parts = vec![head(call, agent).to_string(), timeline(call).to_string()];
     parts.extend(answer(call, method));
+    parts.extend(work(call).map(|rows| rows.to_string()));
     parts.extend(members(call));
     parts.extend(bill(call).map(|rows| rows.to_string()));
     let notes = call["notes"].as_array().into_iter().flatten();
@@ -170,6 +171,18 @@ pub(super) fn answer(call: &Value, method: Option<&Method>) -> Option<String> {
         return Some(lines.collect::<Vec<_>>().join("\n"));
     }
     (stands["outcome"] == json!("success")).then(|| result(&stands["result"], method))
+}
+
+/// The work on which the members agreed; none if no answer stands.
+pub(super) fn work(call: &Value) -> Option<Rows> {
+    let answer = call["answer"].as_object()?;
+    let [read, written, fuel] = ["inputTokens", "outputTokens", "fuel"]
+        .map(|key| answer.get(key).map_or_else(String::new, scalar));
+    let receipt = answer.get("receiptHash").map_or_else(String::new, scalar);
+    Some(facts([
+        ("work", format!("{read} tokens read, {written} written, {fuel} units of fuel")),
+        ("receipt", format!("{receipt} (covers the digest of every score)")),
+    ]))
 }
 
 /// A line for each output.
