@@ -1,5 +1,6 @@
 //! Execution from the outside: every kind, deadlines, blocks, and random sequences against an
-//! independent model. The state is in memory; the same rules over RocksDB are in the other suite.
+//! independent model. The state is in memory; random sequences of many transactions are executed over
+//! RocksDB, which restarts now and then.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,11 +18,13 @@ mod agents;
 mod blocks;
 mod calls;
 mod crossing;
+mod database;
 mod deadlines;
 mod draws;
 mod effects;
 mod evidence;
 mod fees;
+mod lottery;
 mod many_calls;
 mod market_world;
 mod model;

@@ -185,7 +185,7 @@ fn the_ledger_agrees_with_the_model_over_many_transactions() {
     while tried < wanted {
         let v7 = [Some(0), Some(4), Some(0), Some(0)][usize::try_from(seed % 4).unwrap()];
         let max_block_work = if seed % 2 == 0 { 800 } else { Params::default().max_block_work };
-        let world = world(Params { max_block_work, ..small_blocks() }, v7);
+        let world = world(Params { max_block_work, ..small_blocks() }, v7).in_a_database();
         println!("chain {seed}");
         for (answer, times) in agree(world, Dice(seed).take(LIFE).map(Act::of_bits)) {
             *answers.entry(answer).or_default() += times;

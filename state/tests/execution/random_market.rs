@@ -103,7 +103,7 @@ impl Trial {
             // Nobody ever follows somebody else.
             _ => (&validators, &[PROPOSER]),
         };
-        let mut world = World::with_forks(params(), V8, some);
+        let mut world = World::with_forks(params(), V8, some).in_a_database();
         world.turns = turns.to_vec();
         world.reopen();
         let funded = (1..6).map(|who| (Who(who).address(), i128::from(FUNDS)));

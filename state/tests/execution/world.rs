@@ -1,6 +1,7 @@
-//! A chain in memory with a few wallets. Tests say who does what; the world signs, executes and,
-//! after every block, executes the block again and checks the invariants.
+//! A chain with a few wallets, in memory or in a database. Tests say who does what; the world signs,
+//! executes and, after every block, executes the block again and checks the invariants.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use state::tables::{Accounts, Bonds, CallMembers, Runs, SettledMembers};
@@ -22,6 +23,14 @@ use types::{
     PublicKey, Rejection, Run, SetMember, Settlement, Signature, SizeLimits, Supply, Transaction,
     ids,
 };
+
+use crate::database::Database;
+
+/// What the wallets have at the beginning.
+fn accounts() -> BTreeMap<Address, Amount> {
+    let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
+    funded.map(|who| (who.address(), Amount::new(FUNDS))).into()
+}
 
 /// A wallet of the world, by its place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -68,6 +77,8 @@ pub struct World {
     /// Who take turns to make the blocks; [`World::next_proposer`] says who does if there is nobody.
     pub turns: Vec<Who>,
     blocks: MemoryChain,
+    /// Has the same rows, if there is one; blocks are then made from it.
+    database: Option<Database>,
     /// The rules of the open block.
     rules: Rules,
     open: Option<BlockBuilder>,
@@ -104,9 +115,8 @@ impl World {
         let genesis_hash = genesis_hash();
         let chain_id = "test".to_owned();
         let chain = Arc::new(ChainRules { chain_id, genesis_hash, params, forks, validators });
-        let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
-        let accounts = funded.map(|who| (who.address(), Amount::new(FUNDS))).into();
-        let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();
+        let blocks =
+            MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts()).unwrap();
         let (memory, parent) = (Arc::clone(blocks.state()), blocks.tip());
         let rules = Rules::at(&chain, &*memory, 1).unwrap();
         let mut world = Self {
@@ -116,6 +126,7 @@ impl World {
             proposer: PROPOSER,
             turns: Vec::new(),
             blocks,
+            database: None,
             rules,
             open: None,
         };
@@ -123,11 +134,27 @@ impl World {
         world
     }
 
+    /// The same chain in a database, which is closed and opened again now and then. Before the first
+    /// block.
+    pub fn in_a_database(mut self) -> Self {
+        let changes = self.chain.first_state(&accounts()).unwrap();
+        let database = Database::new(&changes, &self.parent);
+        self.parent = database.parent();
+        self.database = Some(database);
+        self.open(SECOND);
+        self
+    }
+
     fn open(&mut self, after_ms: u64) {
         let now = self.parent.timestamp.checked_add(after_ms).unwrap();
         self.rules = Rules::at(&self.chain, &*self.memory, self.parent.height + 1).unwrap();
         self.proposer = self.next_proposer();
-        self.open = Some(self.blocks.begin(&self.proposer.key(), now).unwrap());
+        let key = self.proposer.key();
+        let block = match &self.database {
+            Some(database) => database.begin(&self.chain, &key, now),
+            None => self.blocks.begin(&key, now),
+        };
+        self.open = Some(block.unwrap());
     }
 
     /// [`PROPOSER`], or the first wallet that is a validator if the rules ask for one.
@@ -192,7 +219,10 @@ impl World {
         let executed = self.open.take().unwrap().finish().unwrap();
         self.assert_repeatable(&executed);
         self.blocks.append(&executed).unwrap();
-        self.parent = self.blocks.tip();
+        self.parent = match &mut self.database {
+            Some(database) => database.append(&executed, &self.memory),
+            None => self.blocks.tip(),
+        };
         let report = invariants::verify(&*self.memory, &self.chain.params).unwrap();
         assert_eq!(report.broken, [], "invariants after block {}", self.parent.height);
         self.open(after_ms);
