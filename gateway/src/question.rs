@@ -68,8 +68,9 @@ impl Question {
         let tokens = request.output_tokens_max.unwrap_or(settings.output_tokens_default);
         if tokens > settings.output_tokens_max {
             let most = settings.output_tokens_max;
-            let message = format!("max_completion_tokens: expected at most {most}, got {tokens}");
-            return Err(ApiFault::parameter("max_completion_tokens", message));
+            let name = request.output_tokens_param;
+            let message = format!("{name}: expected at most {most}, got {tokens}");
+            return Err(ApiFault::parameter(name, message));
         }
         let steps_max = settings.steps_max;
         let (prompt, blob) = written(&request.args, tokens)?;

@@ -89,10 +89,10 @@ async fn answer(
     let asked = asked(path, &body)?;
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (asked.digest(), is_retry(headers));
-    let (id, progress) =
-        service.submit_call(CallSubmission { key, asked, body, name, is_retry }).await?;
-    let connection = Connection::new(Arc::clone(service), id, asking.clone());
     let deadline = began + patience(service, headers);
+    let submission = CallSubmission { key, asked, body, name, is_retry, deadline };
+    let (id, progress) = service.submit_call(submission).await?;
+    let connection = Connection::new(Arc::clone(service), id, asking.clone());
     let mut waiting = Waiting { connection, progress, deadline };
     let answered = whole(&mut waiting).await;
     let progress = waiting.progress.borrow().clone();

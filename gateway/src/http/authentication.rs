@@ -76,7 +76,13 @@ pub(crate) fn key(service: &RequestService, headers: &HeaderMap) -> Result<Key, 
         tracing::error!(%error, "cannot read the keys");
         ApiFault::internal()
     })?;
-    found.ok_or_else(|| ApiFault::key("Incorrect API key provided: it is unknown, or was revoked"))
+    let key = found.ok_or_else(|| {
+        ApiFault::key("Incorrect API key provided: it is unknown, or was revoked")
+    })?;
+    if key.limits.expires_ms.is_some_and(|end| service.clock.now_ms() >= end) {
+        return Err(ApiFault::key("the key has expired"));
+    }
+    Ok(key)
 }
 
 /// A header as text.

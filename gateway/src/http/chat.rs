@@ -61,10 +61,10 @@ async fn answer(
     }
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (Hash::digest(&body), is_retry(headers));
-    let (id, progress) =
-        service.submit(Submission { key, asked: &asked, body, name, is_retry }).await?;
-    let connection = Connection::new(Arc::clone(service), id, asking.clone());
     let deadline = began + patience(service, headers);
+    let submission = Submission { key, asked: &asked, body, name, is_retry, deadline };
+    let (id, progress) = service.submit(submission).await?;
+    let connection = Connection::new(Arc::clone(service), id, asking.clone());
     let mut waiting = Waiting { connection, progress, deadline };
     let response = if asked.is_stream {
         let every = read_timeout(headers);

@@ -1,5 +1,6 @@
 //! `GET /v1/models`, `GET /v1/key` and `GET /v1/requests`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -57,12 +58,14 @@ pub(super) async fn model(
     }
 }
 
-/// `ombra` and the aliases, as far as the key may ask them.
-fn names(service: &RequestService, key: &Key) -> Vec<String> {
+/// `ombra` and the aliases, as far as the key may ask them, and what else the key names in full.
+fn names(service: &RequestService, key: &Key) -> BTreeSet<String> {
     let all = std::iter::once(ANY.to_owned()).chain(service.settings.aliases.keys().cloned());
     let models = &key.limits.models;
     let may = |name: &String| models.is_empty() || models.iter().any(|it| it.matches(name));
-    all.filter(may).collect()
+    let named = models.iter().map(|pattern| &pattern.0);
+    let named = named.filter(|name| service.settings.model(name).is_ok() && !name.contains('*'));
+    all.filter(may).chain(named.cloned()).collect()
 }
 
 fn described(service: &RequestService, name: &str) -> Value {

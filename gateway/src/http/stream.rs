@@ -11,7 +11,7 @@ use axum::response::Response;
 use futures::stream;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::connection::Connection;
 use crate::openai::ApiFault;
@@ -21,6 +21,37 @@ use crate::request_service::{Answered, Ended, Progress};
 
 /// The longest silence.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// What a stream may say while somebody works on its answer.
+struct Pulse {
+    progress: watch::Receiver<Progress>,
+    /// The longest silence.
+    silence: Duration,
+    /// When something was said last.
+    quiet_since: Instant,
+    steps: u64,
+}
+
+impl Pulse {
+    /// A comment on a new step, or after too long a silence; none if the work has ended, or nobody works on
+    /// it any more. News that are told to nobody do not end the silence.
+    async fn comment(&mut self) -> Option<Bytes> {
+        while self.progress.borrow().ended.is_none() {
+            match timeout_at(self.quiet_since + self.silence, self.progress.changed()).await {
+                Err(_silence) => return Some(Bytes::from_static(b": a miner works on it\n\n")),
+                Ok(Err(_gone)) => return None,
+                Ok(Ok(())) => {
+                    let steps = self.progress.borrow_and_update().steps;
+                    if steps > self.steps {
+                        self.steps = steps;
+                        return Some(Bytes::from(format!(": step {steps}\n\n")));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
 
 /// How a stream begins.
 pub(super) struct Opening {
@@ -32,12 +63,10 @@ pub(super) struct Opening {
 
 struct State {
     head: Option<Head>,
-    progress: watch::Receiver<Progress>,
+    pulse: Pulse,
     connection: Connection,
     model: String,
     includes_usage: bool,
-    silence: Duration,
-    steps: u64,
     rest: Option<VecDeque<Bytes>>,
     /// Whether what is told at the end is for good.
     is_final: bool,
@@ -56,18 +85,17 @@ pub(super) fn open(
     let one = connection.streams();
     let state = State {
         head: None,
-        progress,
+        pulse: Pulse { progress, silence, quiet_since: Instant::now(), steps: 0 },
         connection,
         model,
         includes_usage,
-        silence,
-        steps: 0,
         rest: None,
         is_final: true,
         _one: one,
     };
     let events = stream::unfold(state, |mut state| async move {
         let bytes = state.next().await?;
+        state.pulse.quiet_since = Instant::now();
         Some((Ok::<Bytes, Infallible>(bytes), state))
     });
     let mut response = Response::new(Body::from_stream(events));
@@ -100,9 +128,9 @@ impl State {
 
     /// The first chunk, which says that somebody answers.
     fn first(&mut self) -> Bytes {
-        let run = self.progress.borrow().run;
+        let run = self.pulse.progress.borrow().run;
         let id = run.map_or_else(|| "chatcmpl-ombra".to_owned(), |run| format!("chatcmpl-{run}"));
-        let created = created(&self.progress.borrow());
+        let created = created(&self.pulse.progress.borrow());
         let (model, includes_usage) = (self.model.clone(), self.includes_usage);
         let head = Head { id, created, model, includes_usage };
         let first = data(&head.first());
@@ -112,26 +140,15 @@ impl State {
 
     /// Waits for news: a comment, or none where there is something better to say.
     async fn wait(&mut self) -> Option<Bytes> {
-        let ended = self.progress.borrow().ended.clone();
-        if let Some(ended) = ended {
-            self.end(&ended);
-            return None;
+        if let Some(comment) = self.pulse.comment().await {
+            return Some(comment);
         }
-        match timeout(self.silence, self.progress.changed()).await {
-            Err(_silence) => Some(Bytes::from_static(b": a miner works on it\n\n")),
-            Ok(Err(_gone)) => {
-                self.end(&Err(ApiFault::stopping()));
-                None
-            }
-            Ok(Ok(())) => {
-                let steps = self.progress.borrow_and_update().steps;
-                if steps <= self.steps {
-                    return None;
-                }
-                self.steps = steps;
-                Some(Bytes::from(format!(": step {steps}\n\n")))
-            }
+        let ended = self.pulse.progress.borrow().ended.clone();
+        match ended {
+            Some(ended) => self.end(&ended),
+            None => self.end(&Err(ApiFault::stopping())),
         }
+        None
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -163,4 +180,35 @@ fn created(progress: &Progress) -> u64 {
 
 fn data(chunk: &Value) -> Bytes {
     Bytes::from(format!("data: {chunk}\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is heard while a miner works.
+
+    use tokio::time::{interval, timeout};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silence_is_broken_though_the_run_is_looked_at_more_often() {
+        let (tell, progress) = watch::channel(Progress::default());
+        let silence = Duration::from_millis(50);
+        let mut pulse = Pulse { progress, silence, quiet_since: Instant::now(), steps: 0 };
+        let looks = async {
+            let mut often = interval(silence / 10);
+            loop {
+                often.tick().await;
+                tell.send_modify(|it| it.is_claimed = true);
+            }
+        };
+        let heard = async { timeout(Duration::from_secs(20), pulse.comment()).await };
+        let comment = tokio::select! {
+            comment = heard => comment.expect("it is silent"),
+            () = looks => unreachable!("it looks for ever"),
+        };
+        assert_eq!(comment.as_deref(), Some(b": a miner works on it\n\n".as_slice()));
+        tell.send_modify(|it| it.steps = 2);
+        assert_eq!(pulse.comment().await.as_deref(), Some(b": step 2\n\n".as_slice()));
+    }
 }

@@ -10,7 +10,7 @@ use types::Hash;
 
 use super::answer::Told;
 use super::arguments::{Arguments, WAIT_SECONDS_MAX};
-use super::wait::{Waiting, wait};
+use super::wait::{NODE_WAIT_MAX, Waiting, wait};
 use crate::keys::Key;
 use crate::model::ANY;
 use crate::openai::{self, ApiFault};
@@ -38,7 +38,8 @@ pub(super) async fn ask(
     // Just after a start, what was begun before is brought to its end first.
     drop(timeout_at(deadline, service.opened()).await);
     let body = Hash::digest(body.as_bytes());
-    let entry = Submission { key, asked: &asked, body, name, is_retry: false };
+    let until = began + NODE_WAIT_MAX;
+    let entry = Submission { key, asked: &asked, body, name, is_retry: false, deadline: until };
     let submitted = service.submit(entry).await?;
     wait(service, submitted, (began, deadline), waiting).await
 }

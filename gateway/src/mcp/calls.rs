@@ -11,7 +11,7 @@ use types::call::COMMITTEE_MAX;
 
 use super::answer::Told;
 use super::arguments::{Arguments, IDEMPOTENCY_KEY, WAIT_SECONDS, WAIT_SECONDS_MAX};
-use super::wait::{Waiting, wait};
+use super::wait::{NODE_WAIT_MAX, Waiting, wait};
 use crate::keys::Key;
 use crate::market::{AskedCall, COMMITTEE_DEFAULT, Pinned, TIMEOUT_MS_DEFAULT};
 use crate::model::Model;
@@ -62,7 +62,8 @@ async fn call(
     // Just after a start, what was begun before is brought to its end first.
     drop(timeout_at(deadline, service.opened()).await);
     let body = asked.digest();
-    let entry = CallSubmission { key, asked, body, name, is_retry };
+    let until = began + NODE_WAIT_MAX;
+    let entry = CallSubmission { key, asked, body, name, is_retry, deadline: until };
     let submitted = service.submit_call(entry).await?;
     wait(service, submitted, (began, deadline), waiting).await
 }

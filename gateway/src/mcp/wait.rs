@@ -15,6 +15,9 @@ use crate::operate::Asking;
 use crate::record::RequestId;
 use crate::request_service::{Progress, RequestService};
 
+/// How long what is asked may wait for the node before it is taken in.
+pub(super) const NODE_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// Who waits, as the client is told of progress and as it is counted.
 pub(super) type Waiting<'a, 'c> = (&'a mut Watcher<'c>, &'a Asking);
 

@@ -37,6 +37,8 @@ pub struct ChatRequest {
     pub args: Map<String, Value>,
     /// The most tokens of the answer, if that is limited.
     pub output_tokens_max: Option<u64>,
+    /// The parameter that limits them.
+    pub output_tokens_param: &'static str,
     /// Whether the answer is a stream.
     pub is_stream: bool,
     /// Whether the stream tells its cost in a chunk of its own.
@@ -80,8 +82,16 @@ pub fn parse(body: &[u8]) -> Result<ChatRequest, ApiFault> {
     args.insert("toolChoice".to_owned(), choice);
     args.extend(schema.map(|schema| ("responseSchema".to_owned(), schema)));
     args.extend(stop.map(|stop| ("stop".to_owned(), stop)));
-    let output_tokens_max = output_tokens_max(&body)?;
-    Ok(ChatRequest { model, args, output_tokens_max, is_stream, includes_usage, ignored })
+    let (output_tokens_param, output_tokens_max) = output_tokens_max(&body)?;
+    Ok(ChatRequest {
+        model,
+        args,
+        output_tokens_max,
+        output_tokens_param,
+        is_stream,
+        includes_usage,
+        ignored,
+    })
 }
 
 /// Names of parameters that are read.
@@ -157,20 +167,21 @@ fn stream_options(body: &Map<String, Value>, is_stream: bool) -> Result<bool, Ap
     Ok(options.get("include_usage") == Some(&Value::Bool(true)))
 }
 
-fn output_tokens_max(body: &Map<String, Value>) -> Result<Option<u64>, ApiFault> {
+/// The most tokens of the answer, and the parameter that says so. `max_tokens` is the older name.
+fn output_tokens_max(body: &Map<String, Value>) -> Result<(&'static str, Option<u64>), ApiFault> {
+    const NAMES: [&str; 2] = ["max_completion_tokens", "max_tokens"];
     let mut most = None;
-    for name in ["max_completion_tokens", "max_tokens"] {
+    for name in NAMES {
         let Some(value) = body.get(name).filter(|value| !value.is_null()) else { continue };
         let tokens = value.as_u64().filter(|tokens| *tokens > 0).ok_or_else(|| {
             let written = short(&value.to_string());
-            ApiFault::parameter(
-                name,
-                format!("{name}: expected a number of at least 1, got {written}"),
-            )
+            let message =
+                format!("{name}: expected a whole number from 1 to 2^64-1, got {written}");
+            ApiFault::parameter(name, message)
         })?;
-        most = most.or(Some(tokens));
+        most = most.or(Some((name, tokens)));
     }
-    Ok(most)
+    Ok(most.map_or((NAMES[0], None), |(name, tokens)| (name, Some(tokens))))
 }
 
 fn stop(given: Option<&Value>) -> Result<Option<Value>, ApiFault> {

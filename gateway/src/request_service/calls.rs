@@ -5,12 +5,14 @@ use std::sync::Arc;
 use miner::chain::ChainError;
 use miner::outbox::{Halt, Pauses, patiently};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use types::ids::compute_call_id;
 use types::{Body, Hash};
 
 use super::ended::unpaid;
 use super::service::PAUSE_MS;
-use super::work::{ANSWER_TRIES, POLL};
+use super::submit::in_time;
+use super::work::{ANSWER_TRIES, POLL, tell_steps};
 use super::{Answered, Ended, Job, Progress, RequestService, Submitted};
 use crate::keys::Key;
 use crate::market::{AskedCall, CallAnswer, CallQuestion, CallState, Published};
@@ -31,6 +33,8 @@ pub(crate) struct CallSubmission {
     pub(crate) name: Option<Hash>,
     /// Whether the client says that it has sent this before.
     pub(crate) is_retry: bool,
+    /// When the client gives up.
+    pub(crate) deadline: Instant,
 }
 
 impl RequestService {
@@ -60,7 +64,7 @@ impl RequestService {
         self: &Arc<Self>,
         entry: CallSubmission,
     ) -> Result<Submitted, ApiFault> {
-        let CallSubmission { key, asked, body, name, is_retry } = entry;
+        let CallSubmission { key, asked, body, name, is_retry, deadline } = entry;
         if !self.is_open() {
             return Err(ApiFault::node_away(
                 "the gateway is still finishing work from before its start",
@@ -71,13 +75,17 @@ impl RequestService {
         if let Some(submitted) = self.repeated(identity).await? {
             return Ok(submitted);
         }
-        let published = self.published(asked.agent, &asked.version).await?;
-        let draft = asked.draft(published)?;
-        let (prices, _) = self.prices().await.map_err(away)?;
-        let estimate = self.node.estimate(&draft.estimate()).await.map_err(away)?;
-        let estimate = estimate.map_err(|why| ApiFault::not_callable(&why))?;
-        let question = draft.priced(&estimate, prices, self.settings.call_micro_max)?;
-        let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+        let reads = async {
+            let published = self.published(asked.agent, &asked.version).await?;
+            let draft = asked.draft(published)?;
+            let (prices, _) = self.prices().await.map_err(away)?;
+            let estimate = self.node.estimate(&draft.estimate()).await.map_err(away)?;
+            let estimate = estimate.map_err(|why| ApiFault::not_callable(&why))?;
+            let question = draft.priced(&estimate, prices, self.settings.call_micro_max)?;
+            let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+            Ok((question, prices, balance_micro))
+        };
+        let (question, prices, balance_micro) = in_time(deadline, reads).await?;
         let new = NewRequest {
             key,
             body,
@@ -123,7 +131,7 @@ impl RequestService {
             return self.settle_call(record, &call, closed).await;
         }
         if call.status != "electing" {
-            tell.send_modify(|it| (it.is_claimed, it.steps) = (true, call.revealed()));
+            tell_steps(tell, call.revealed());
             if !matches!(record.phase, Phase::Running { .. }) {
                 return Ok(self.store.advance(record.id, Phase::Running { run: id }).await?);
             }

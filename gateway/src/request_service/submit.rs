@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use miner::chain::ChainError;
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 use types::Hash;
 
 use super::{Job, Progress, RequestService};
@@ -27,6 +28,17 @@ pub(crate) struct Submission<'a> {
     pub(crate) name: Option<Hash>,
     /// Whether the client says that it has sent this before.
     pub(crate) is_retry: bool,
+    /// When the client gives up.
+    pub(crate) deadline: Instant,
+}
+
+/// Waits for what the node says, as long as the client waits.
+pub(super) async fn in_time<T>(
+    deadline: Instant,
+    reads: impl Future<Output = Result<T, ApiFault>>,
+) -> Result<T, ApiFault> {
+    let late = |_elapsed| Err(ApiFault::node_away("it does not answer in time"));
+    timeout_at(deadline, reads).await.unwrap_or_else(late)
 }
 
 impl RequestService {
@@ -38,7 +50,7 @@ impl RequestService {
         self: &Arc<Self>,
         entry: Submission<'_>,
     ) -> Result<(RequestId, watch::Receiver<Progress>), ApiFault> {
-        let Submission { key, asked, body, name, is_retry } = entry;
+        let Submission { key, asked, body, name, is_retry, deadline } = entry;
         let model = self.settings.model(&asked.model);
         let model = model.map_err(|why| ApiFault::no_such_model(&asked.model, &why))?;
         if !self.is_open() {
@@ -47,16 +59,20 @@ impl RequestService {
             ));
         }
         let away = |error: ChainError| ApiFault::node_away(&error.to_string());
-        let (prices, _) = self.prices().await.map_err(away)?;
-        if let Model::Agent { id, version } = &model
-            && !self.node.has_agent(id, version).await.map_err(away)?
-        {
-            return Err(ApiFault::no_such_model(
-                &asked.model,
-                "the chain does not have this agent",
-            ));
-        }
-        let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+        let reads = async {
+            let (prices, _) = self.prices().await.map_err(away)?;
+            if let Model::Agent { id, version } = &model
+                && !self.node.has_agent(id, version).await.map_err(away)?
+            {
+                return Err(ApiFault::no_such_model(
+                    &asked.model,
+                    "the chain does not have this agent",
+                ));
+            }
+            let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+            Ok((prices, balance_micro))
+        };
+        let (prices, balance_micro) = in_time(deadline, reads).await?;
         let question = Question::new(asked, model, &self.settings, prices)?;
         let new = NewRequest {
             key,

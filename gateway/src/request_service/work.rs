@@ -23,6 +23,15 @@ pub(super) const POLL: Duration = Duration::from_secs(2);
 /// How often an answer is asked for that the chain says there is.
 pub(super) const ANSWER_TRIES: u32 = 5;
 
+/// Somebody works on it, and so many steps are done. Who waits is woken only by news.
+pub(super) fn tell_steps(tell: &watch::Sender<Progress>, steps: u64) {
+    tell.send_if_modified(|it| {
+        let before = (it.is_claimed, it.steps);
+        (it.is_claimed, it.steps) = (true, steps);
+        before != (true, steps)
+    });
+}
+
 impl RequestService {
     /// Brings a request to its end, and tells how far it is.
     pub(super) async fn work(
@@ -140,7 +149,7 @@ impl RequestService {
                 Ok(self.store.advance(record.id, Phase::Sent { run: id, since_ms }).await?)
             }
             ("claimed" | "running", phase) => {
-                tell.send_modify(|it| (it.is_claimed, it.steps) = (true, run.step_count));
+                tell_steps(tell, run.step_count);
                 if !matches!(phase, Phase::Running { .. }) {
                     return Ok(self.store.advance(record.id, Phase::Running { run: id }).await?);
                 }
