@@ -213,7 +213,7 @@ def program(people, agent_id):
 
 @contextlib.contextmanager
 def paused(error=None):
-    """Has every pause between tries end at once, or raise; answers how long each would have been."""
+    """Has the pauses between tries end at once, or raise; answers how long each would have been."""
     from agent_calls import ask
 
     pauses = []
@@ -228,7 +228,7 @@ def paused(error=None):
 
 
 def script(ends, per_calls=("1000",), eligible=()):
-    """A caller at a node that answers for one agent: calls end as `ends` says, one after the other."""
+    """A caller at a node with one agent, whose calls end as `ends` says, one after the other."""
     from agent_calls.ask import Caller
     from ombrachain import Wallet
 
