@@ -12,6 +12,10 @@ import { computeAgentId } from "./transactions.js";
 /** The longest that a node lets a request wait for a call. */
 const WAIT_MS_MAX = 60000;
 const DEFAULTS = { committeeSize: 3, timeoutMs: 60000 };
+/** How many calls are sent at most for one question. */
+const TRIES = 3;
+/** How long to wait before each further try; the last also holds for all after it. */
+const PAUSES_MS = [2000, 4000];
 /** The codes of what does not exist, and of what the node no longer has. */
 const ABSENT = ["NOT_FOUND", "HISTORY_UNAVAILABLE"];
 
@@ -71,20 +75,53 @@ export async function readAgent(client, agentId, version) {
  * @returns {Promise<{fields: Record<string, any>, method: import("./agent-abi.js").AgentMethod, estimate: any}>}
  */
 export async function prepareCall(client, question) {
+  const asked = await encodeQuestion(client, question);
+  const { fields, estimate } = await estimateFields(client, asked);
+  checkEnough(estimate);
+  return { fields, method: asked.method, estimate };
+}
+
+/** What of an AGENT_CALL no estimate changes, and what the question says of the rest. */
+async function encodeQuestion(client, question) {
   const { version, method: wanted, args = [], prices, limits, maxFee, ...rest } = question;
   const agent = await readAgent(client, question.agentId, version);
   const method = agent.methods.find(({ name, signature }) => name === wanted || signature === wanted);
   if (!method) throw wrong("method", wanted, `one of ${agent.methods.map(({ signature }) => signature).join(", ")}`);
   const whole = { ...decided(rest, agent.version), agentVersion: agent.version.version, payload: method.encode(args) };
-  const isTold = prices !== undefined && limits !== undefined && maxFee !== undefined;
-  const estimate = isTold ? { prices, limits, maxFee } : await estimateCall(client, { ...whole, prices, limits });
-  if (estimate.eligible < estimate.needed) {
-    const message = `${estimate.eligible} miners work for this agent at these prices now, and the call needs ${estimate.needed}`;
-    throw new OmbraError(message, "TOO_FEW_MINERS", estimate);
-  }
   const conditional = (whole.onResult ?? []).reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  return { whole, method, conditional, given: { prices, limits, maxFee } };
+}
+
+/** The fields with what the node estimates now; `isRaised` is for a higher `perCall` than it suggests. */
+async function estimateFields(client, { whole, conditional, given }, isRaised = false) {
+  const { prices, limits, maxFee } = given;
+  const isTold = prices !== undefined && limits !== undefined && maxFee !== undefined;
+  let estimate = isTold ? given : await estimateCall(client, { ...whole, prices, limits });
+  if (isRaised && prices === undefined) {
+    estimate = await estimateCall(client, { ...whole, prices: raised(estimate.prices), limits });
+  }
   const held = maxFee ?? `${BigInt(estimate.maxFee) + conditional}`;
-  return { fields: { ...whole, prices: estimate.prices, limits: estimate.limits, maxFee: held }, method, estimate };
+  return { fields: { ...whole, prices: estimate.prices, limits: estimate.limits, maxFee: held }, estimate };
+}
+
+/** The prices with a `perCall` that is a quarter higher, rounded up. */
+function raised(prices) {
+  return { ...prices, perCall: `${(BigInt(prices.perCall) * 5n + 3n) / 4n}` };
+}
+
+function isTooFew({ eligible, needed }) {
+  return eligible < needed;
+}
+
+function checkEnough(estimate) {
+  if (!isTooFew(estimate)) return;
+  const message = `${estimate.eligible} miners work for this agent at these prices now, and the call needs ${estimate.needed}`;
+  throw new OmbraError(message, "TOO_FEW_MINERS", estimate);
+}
+
+/** Whether the question allows to hold the least that the chain takes for such a call. */
+function isAffordable({ conditional, given: { maxFee } }, { floor = "0" }) {
+  return maxFee === undefined || BigInt(floor) + conditional <= BigInt(maxFee);
 }
 
 /** The question with who decides: where answers cannot be compared, as many as else have to agree. */
@@ -102,42 +139,106 @@ function estimateCall(client, { agentId, agentVersion, ...whole }) {
 }
 
 /**
- * Asks an agent and waits for the answer.
+ * Asks an agent and waits for the answer. A call that ends `unassigned` is sent again after a pause, with
+ * what the node estimates then; from the third try on, `perCall` is a quarter higher than estimated, unless
+ * the question has `prices`. Where the question has a `maxFee`, no more than that is held.
  * @param {Client} client
  * @param {Key} key
  * @param {Question} question
- * @param {{until?: "decided" | "settled", waitMs?: number, maxBaseFee?: string | bigint,
- *   tip?: string | bigint}} [options] `decided` and ten minutes if not given
- * @returns {Promise<{callId: string, status: string, values: any, call: any, tx: any}>} `values` are
- *   the outputs of a `success`, null else; with a threshold, what each member answered is in
- *   `call.answers`. The call has passed {@link checkCall}
- * @throws {OmbraError} `TOO_FEW_MINERS`, with the estimate, before anything is sent; `TIMEOUT` if it is not decided in time, with the call as `data`; `CALL_UNFIT` if
- *   what the node says does not fit together
+ * @param {{until?: "decided" | "settled", waitMs?: number, tries?: number, signal?: AbortSignal,
+ *   maxBaseFee?: string | bigint, tip?: string | bigint}} [options] `decided`, ten minutes for all tries
+ *   together, and 3 tries if not given; with 1, nothing is sent again. `signal` ends all waiting for members
+ *   and between tries, and nothing more is sent; it needs an engine with `AbortSignal.any`
+ * @returns {Promise<{callId: string, status: string, values: any, call: any, tx: any, tries: number}>}
+ *   `values` are the outputs of a `success`, null else; with a threshold, what each member answered is in
+ *   `call.answers`. The call has passed {@link checkCall}. `tries` is how many calls were sent; the others
+ *   are of the last one
+ * @throws {OmbraError} with `tries`: `TOO_FEW_MINERS`, with the estimate, before anything is sent;
+ *   `TIMEOUT` if it is not decided in time, with the call as `data`; `ABORTED` by the signal, with the
+ *   `callId` of the last call in `data`, if one was sent; `CALL_UNFIT` if what the node says does not fit
+ *   together
  */
-export async function callAgent(client, key, question, { until = "decided", waitMs = 600000, ...bid } = {}) {
-  const { fields, method } = await prepareCall(client, question);
+export async function callAgent(client, key, question, { tries = TRIES, ...options } = {}) {
+  const progress = { sent: 0, last: null, deadline: undefined };
+  try {
+    if (!Number.isInteger(tries) || tries < 1) throw wrong("tries", tries, "an integer, 1 or more");
+    const asked = await encodeQuestion(client, question);
+    for (let retry = 0; retry < tries; retry += 1) {
+      if (!(await tryOnce({ client, key, asked, options }, progress, retry))) break;
+    }
+    return { ...progress.last, tries: progress.sent };
+  } catch (error) {
+    error.tries = progress.sent;
+    throw error;
+  }
+}
+
+/** Sends one call and waits for it; answers whether another one may follow. */
+async function tryOnce({ client, key, asked, options }, progress, retry) {
+  const { until, waitMs = 600000, signal, ...bid } = options;
+  if (retry > 0 && !(await pauseBefore(retry, progress.deadline, signal))) return false;
+  checkSignal(signal, progress);
+  const { fields, estimate } = await estimateFields(client, asked, retry > 1);
+  checkSignal(signal, progress);
+  if (retry === 0) checkEnough(estimate);
+  if (retry > 0 && !isAffordable(asked, estimate)) return false;
+  // The election would fail again, and cost another inclusion fee.
+  if (isTooFew(estimate)) return true;
+  progress.sent += 1;
   const tx = await client.submit(key, "AGENT_CALL", fields, bid);
   await client.waitFor(tx.hash);
-  const call = await waitForCall(client, tx.callId, { until, timeoutMs: waitMs });
+  progress.deadline ??= Date.now() + waitMs;
+  const timeoutMs = Math.max(progress.deadline - Date.now(), 0);
+  const call = await waitForCall(client, tx.callId, { until, timeoutMs, signal });
   await checkCall(call, tx);
   const result = call.status === "success" ? call.answer?.result : undefined;
-  const values = result === undefined ? null : method.decodeResult(result);
-  return { callId: tx.callId, status: call.status, values, call, tx };
+  const values = result === undefined ? null : asked.method.decodeResult(result);
+  progress.last = { callId: tx.callId, status: call.status, values, call, tx };
+  return call.status === "unassigned";
+}
+
+function checkSignal(signal, { last }) {
+  if (signal?.aborted) throw new OmbraError("ended by the signal", "ABORTED", last?.call);
+}
+
+/** Waits before a further try, or until the signal; answers whether there is time for it. */
+async function pauseBefore(retry, deadline, signal) {
+  const ms = PAUSES_MS[Math.min(retry, PAUSES_MS.length) - 1];
+  if (Date.now() + ms >= deadline) return false;
+  if (!signal?.aborted) await pause(ms, signal);
+  return true;
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
 }
 
 /**
  * Waits until a call is decided or settled, and answers it with its salts.
  * @param {Client} client
  * @param {string} callId
- * @param {{until?: "decided" | "settled", timeoutMs?: number}} [options]
+ * @param {{until?: "decided" | "settled", timeoutMs?: number, signal?: AbortSignal}} [options]
  * @returns {Promise<any>}
+ * @throws {OmbraError} `TIMEOUT`, with the call as `data`; `ABORTED` by the signal, with `callId` in `data`
  */
-export async function waitForCall(client, callId, { until = "decided", timeoutMs = 600000 } = {}) {
+export async function waitForCall(client, callId, { until = "decided", timeoutMs = 600000, signal } = {}) {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const rest = Math.min(Math.max(deadline - Date.now(), 0), WAIT_MS_MAX);
     const options = { until, timeoutMs: rest };
-    const call = await client.rpc("ombra_waitForCall", [callId, options], { timeoutMs: rest + WAIT_MS_MAX });
+    const call = await client.rpc("ombra_waitForCall", [callId, options], { timeoutMs: rest + WAIT_MS_MAX, signal })
+      .catch((error) => {
+        if (error.code === "ABORTED") error.data = { callId };
+        throw error;
+      });
     const isOpen = ["electing", "committing", "revealing"].includes(call.status);
     if (until === "settled" ? call.settled : !isOpen) return withSalts(client, call);
     if (Date.now() >= deadline) {

@@ -54,11 +54,13 @@ export class Client {
    * Calls a method.
    * @param {string} method such as `ombra_getAccount`
    * @param {unknown[] | Record<string, unknown>} [params] by position or by name
-   * @param {{timeoutMs?: number}} [options]
+   * @param {{timeoutMs?: number, signal?: AbortSignal}} [options] `signal` ends the waiting; it needs an
+   *   engine with `AbortSignal.any`
    * @returns {Promise<any>} the result
-   * @throws {OmbraError} with the node's code, or `UNREACHABLE`
+   * @throws {OmbraError} with the node's code, `UNREACHABLE`, or `ABORTED` by the signal
    */
-  async rpc(method, params = [], { timeoutMs = this.#timeoutMs } = {}) {
+  async rpc(method, params = [], { timeoutMs = this.#timeoutMs, signal } = {}) {
+    const limit = AbortSignal.timeout(timeoutMs);
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     let response;
     let text;
@@ -67,10 +69,11 @@ export class Client {
         method: "POST",
         headers: { "content-type": "application/json" },
         body,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: signal ? AbortSignal.any([limit, signal]) : limit,
       });
       text = await response.text();
     } catch (error) {
+      if (signal?.aborted) throw new OmbraError(`${method}: ended by the signal`, "ABORTED");
       const cause = error.cause?.message ?? error.message;
       throw new OmbraError(`${method}: no answer from ${this.#url}: ${cause}`, "UNREACHABLE");
     }

@@ -14,7 +14,7 @@ export class OmbraError extends Error {
     /**
      * A code of docs/protocol.md section 9 or docs/rpc.md section 2.3 such as `NONCE_STALE`; the
      * number as text where the node gives no word; or one of this client: `UNREACHABLE`, `TIMEOUT`,
-     * `NO_WEBSOCKET`, `OTHER_CHAIN`, `HTTP_403`.
+     * `ABORTED`, `NO_WEBSOCKET`, `OTHER_CHAIN`, `HTTP_403`.
      * @type {string}
      */
     this.code = code;
@@ -24,6 +24,8 @@ export class OmbraError extends Error {
     this.number = number;
     /** The transaction that was being sent, if it was one. @type {string | undefined} */
     this.hash = undefined;
+    /** How many calls `callAgent` had sent, if it threw this. @type {number | undefined} */
+    this.tries = undefined;
   }
 
   /**

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use testkit::node::{DevOptions, Node};
 
 /// The library's tests that need no node.
-const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain", "market"];
+const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain", "market", "retries"];
 /// Those that need one. They run one after the other, because one of them empties the pool.
 const WITH_NODE: &[&str] = &["node", "subscription", "programs"];
 

@@ -167,7 +167,8 @@ fn an_agent_is_called_from_python_and_what_the_node_says_is_checked() -> anyhow:
     let printed = run(script("calls.py")?.arg(ROOT).arg(url(&node)))?;
     node.stop()?;
     let counted: Value = serde_json::from_str(printed.trim())?;
-    assert_eq!(json!({ "coded": 9, "elections": 4, "called": 2, "changes": 9 }), counted);
+    let expected = json!({ "coded": 9, "elections": 4, "called": 2, "changes": 9, "refunded": 2 });
+    assert_eq!(expected, counted);
     Ok(())
 }
 

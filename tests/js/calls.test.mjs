@@ -90,6 +90,52 @@ test("a doubted answer goes to more members, and the bill of the appeal fits", a
   await assert.rejects(checkCall(other), { code: "CALL_UNFIT" });
 });
 
+/** Has the pause before a second try end at once; answers how long each was. Other timers stay. */
+function skipPauses(t) {
+  const [pauses, timer] = [[], globalThis.setTimeout];
+  t.mock.method(globalThis, "setTimeout", (end, ms, ...more) => {
+    if (ms !== 2000) return timer(end, ms, ...more);
+    pauses.push(ms);
+    return timer(end, 0);
+  });
+  return pauses;
+}
+
+test("a call for which nobody works is tried again, and costs only its places in blocks", async (t) => {
+  const pauses = skipPauses(t);
+  const [before, from] = [await node.rpc("ombra_getAccount", [caller.address]), await node.nextNonce(caller.address)];
+  const prices = { perCall: "1", promptPerM: "0", completionPerM: "0", fuelPerG: "0" };
+  const limits = { inputTokens: 100, outputTokens: 100, fuel: 0, resultBytes: 512 };
+  const asked = { agentId: market.agentId, ...ASKED, prices, limits, maxFee: "10000" };
+  const told = await callAgent(node, caller, asked, { until: "settled", tries: 2 });
+  assert.deepEqual([told.status, told.values, told.tries, told.call.refund], ["unassigned", null, 2, "10000"]);
+  assert.deepEqual([pauses, told.tx.nonce], [[2000], from + 1]);
+  const ids = await Promise.all([0, 1].map(async (later) => computeCallId(await node.chainId(), caller.address, from + later)));
+  const calls = await Promise.all(ids.map((callId) => readCall(node, callId)));
+  assert.deepEqual(calls.map(({ status, prices }) => [status, prices.perCall]), Array(2).fill(["unassigned", "1"]));
+  const after = await node.rpc("ombra_getAccount", [caller.address]);
+  const fees = BigInt(before.balance) - BigInt(after.balance);
+  assert.ok(fees > 0n && fees < 10000n, `${fees}`);
+});
+
+test("a call that found too few miners is answered at the next try", async (t) => {
+  const pauses = skipPauses(t);
+  const later = client();
+  let estimates = 0;
+  // The first estimate is of prices at which nobody works by the time of the election.
+  t.mock.method(later, "rpc", async (method, ...asked) => {
+    const told = await node.rpc(method, ...asked);
+    if (method === "ombra_estimateCall" && (estimates += 1) === 1) told.prices.perCall = "1";
+    return told;
+  });
+  const callId = await computeCallId(await node.chainId(), caller.address, 1 + (await node.nextNonce(caller.address)));
+  const asked = callAgent(later, caller, { agentId: market.agentId, ...ASKED }, { until: "settled" });
+  const [told] = await Promise.all([asked, answer(node, market, { callId, says: () => GOOD })]);
+  assert.deepEqual([told.status, told.values, told.tries, told.callId], ["success", GOOD.values, 2, callId]);
+  assert.equal(told.call.prices.perCall, "1000");
+  assert.deepEqual(pauses, [2000]);
+});
+
 test("a question that no payload can be made of is refused before anything is sent", async () => {
   const before = await node.nextNonce(caller.address);
   const { agentId } = market;

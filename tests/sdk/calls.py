@@ -7,6 +7,7 @@ The node must be a new `ombra dev --v8 0`. Without one only what needs neither n
 looked at. Prints one line of JSON.
 """
 
+import contextlib
 import copy
 import json
 import os
@@ -16,6 +17,7 @@ import threading
 import time
 from hashlib import sha256
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "examples/python"))
@@ -187,7 +189,8 @@ def called(url):
     assert "miners" in str(
         refused(RuntimeError, lambda: caller.prepare(agent_id, "judge", ["x", 1], **too_many))
     )
-    return {"called": 1 + program(people, agent_id), "changes": len(changes) + 1}
+    done = {"called": 1 + program(people, agent_id), "changes": len(changes) + 1}
+    return {**done, "refunded": refunded(people, agent_id)}
 
 
 def program(people, agent_id):
@@ -208,10 +211,199 @@ def program(people, agent_id):
     return 1
 
 
+@contextlib.contextmanager
+def paused(error=None):
+    """Has the pauses between tries end at once, or raise; answers how long each would have been."""
+    from agent_calls import ask
+
+    pauses = []
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        if error:
+            raise error
+
+    with mock.patch.object(ask.time, "sleep", sleep):
+        yield pauses
+
+
+def script(ends, per_calls=("1000",), eligible=()):
+    """A caller at a node with one agent, whose calls end as `ends` says, one after the other."""
+    from agent_calls.ask import Caller
+    from ombrachain import Wallet
+
+    owner, metadata = "0d" * 20, json.dumps({"name": "judge", "abi": [JUDGE]})
+    version = {"version": "1.0.0", "deterministic": True}
+    version["metadataHash"] = sha256(metadata.encode()).hexdigest()
+    suggested, able = list(per_calls), list(eligible)
+
+    class Scripted(Caller):
+        agent_id = sha256(f"agent|{owner}|judge".encode()).hexdigest()
+
+        def __init__(self):
+            self.sent, self.estimated = [], 0
+            super().__init__(Wallet.from_mnemonic(DEVELOPMENT, 0), None)
+
+        def rpc(self, method, *params, **_):
+            return getattr(self, method)(*params)
+
+        def ombra_chainInfo(self):
+            return {"chainId": "home"}
+
+        def ombra_getAccount(self, _):
+            return {"pendingNonce": 7 + len(self.sent)}
+
+        def ombra_getAgent(self, _):
+            return {"owner": owner, "metadata": metadata, "version": version}
+
+        def ombra_estimateCall(self, wish):
+            self.estimated += 1
+            per_call = suggested.pop(0) if len(suggested) > 1 else suggested[0]
+            prices = wish.get("prices") or {**PRICES, "perCall": per_call}
+            if prices["perCall"] == "away":
+                raise OSError("no answer")
+            limits = {"inputTokens": 0, "outputTokens": 0, "fuel": 0, "resultBytes": 64}
+            held = {"floor": str(floor_of(prices["perCall"]))}
+            held["maxFee"] = str(held_of(prices["perCall"]))
+            told = {"prices": prices, "limits": limits, "needed": 3, **held}
+            return {**told, "eligible": able.pop(0) if able else 3}
+
+        def ombra_sendTransaction(self, tx):
+            self.sent.append(tx)
+
+        def ombra_waitForTransaction(self, _):
+            return {"status": "included"}
+
+        def ombra_waitForCall(self, *_):
+            tx, status = self.sent[-1], ends[len(self.sent) - 1]
+            round_ = {"size": 3, "members": []}
+            if status != "unassigned":
+                round_["decidedAt"] = 9
+            named = {"requester": tx["from"][-40:], "appealable": False, "rounds": [round_]}
+            named["payloadHash"] = calls.compute_result_hash(tx["payload"])
+            named["budget"] = str(calls.price_of(tx["prices"], tx["limits"]))
+            bill = {name: "0" for name in (*calls.check.BILL, "penalties")}
+            named["settled"] = status == "unassigned"
+            return {**tx, **named, **bill, "refund": tx["maxFee"], "status": status}
+
+    return Scripted()
+
+
+def floor_of(per_call):
+    return 3 * (int(per_call) + 100)
+
+
+def held_of(per_call):
+    return 3 * (int(per_call) + 200)
+
+
+def asked(caller, **more):
+    return caller.call_agent(caller.agent_id, "judge", ["x", 1], **more)
+
+
+def prices_of(caller):
+    return [tx["prices"]["perCall"] for tx in caller.sent]
+
+
+def tried_again():
+    """A call that ends unassigned is sent again: how often, after which pauses, at which prices."""
+    never = ["unassigned"] * 9
+    on_result = [{"when": "success", "to": "1" * 40, "amount": "7"}]
+    with paused() as pauses:
+        caller = script(never, ["1000", "1004", "1001"])
+        ended = asked(caller, onResult=on_result)
+        status, values, call = ended
+        same(("unassigned", None, 3), (status, values, ended.tries))
+        # 1001 and a quarter are 1251.25.
+        same(["1000", "1004", "1252"], prices_of(caller))
+        held = [str(held_of(it) + 7) for it in ("1000", "1004", "1252")]
+        same(held, [tx["maxFee"] for tx in caller.sent])
+        same([7, 8, 9], [tx["nonce"] for tx in caller.sent])
+        same(3, len({tx["callId"] for tx in caller.sent}))
+        same(caller.sent[-1]["callId"], call["callId"])
+        same([2, 4], pauses)
+        copied = copy.copy(ended)
+        same((ended, 3), (copied, copied.tries))
+    with paused() as pauses:
+        caller = script(never)
+        same(5, asked(caller, tries=5).tries)
+        same(["1000", "1000", "1250", "1250", "1250"], prices_of(caller))
+        same([2, 4, 4, 4], pauses)
+        same(1, asked(script(never), tries=1).tries)
+        for end in ("failed", "timedOut"):
+            ended = asked(script([end]))
+            same((end, 1), (ended.status, ended.tries))
+        same(4, len(pauses))
+        ended = asked(script(["unassigned", "failed"]))
+        same(("failed", 2), (ended.status, ended.tries))
+
+
+def tried_within_what_is_given():
+    """Prices stay as given, and no more is held than is allowed."""
+    never = ["unassigned"] * 9
+    prices, limits = {**PRICES, "perCall": "900"}, {"inputTokens": 1, "outputTokens": 1, "fuel": 1}
+    with paused():
+        caller = script(never)
+        asked(caller, prices=prices)
+        same((["900"] * 3, 3), (prices_of(caller), caller.estimated))
+        caller = script(never)
+        asked(caller, prices=prices, limits={**limits, "resultBytes": 1}, maxFee="5000")
+        same((["900"] * 3, 0), (prices_of(caller), caller.estimated))
+        on_result = [{"when": "success", "to": "1" * 40, "amount": "7"}]
+        for least, tries in ((floor_of("1250") + 7, 3), (floor_of("1250") + 6, 2)):
+            caller = script(never)
+            ended = asked(caller, onResult=on_result, maxFee=str(least))
+            same(("unassigned", tries), (ended.status, ended.tries))
+            same([str(least)] * tries, [tx["maxFee"] for tx in caller.sent])
+        # The third estimate is of the prices that the node suggests, the fourth of the higher ones.
+        caller = script(never, eligible=[3, 2, 2, 3])
+        same((2, ["1000", "1250"]), (asked(caller).tries, prices_of(caller)))
+        same(1, asked(script(never, eligible=[3, 2, 2, 2])).tries)
+
+
+def tries_that_fail():
+    """What is raised says how many calls were sent, and ends a pause."""
+    never = ["unassigned"] * 9
+    with paused():
+        told = refused(RuntimeError, lambda: asked(script(never, eligible=[2])))
+        same((True, 0), ("2 miners" in str(told), told.tries))
+        told = refused(OSError, lambda: asked(script(never, ["1000", "away"])))
+        same(1, told.tries)
+        for tries in (0, -1, 1.5, "3", None, True):
+            told = refused(ValueError, lambda tries=tries: asked(script(never), tries=tries))
+            same((True, 0), ("tries" in str(told), told.tries))
+    caller = script(never)
+    with paused(KeyboardInterrupt()) as pauses:
+        told = refused(KeyboardInterrupt, lambda: asked(caller))
+    same((1, 1, [2]), (told.tries, len(caller.sent), pauses))
+
+
+def refunded(people, agent_id):
+    """A call for which nobody works is sent twice on the chain, and its escrow comes back."""
+    limits = {"inputTokens": 100, "outputTokens": 100, "fuel": 0, "resultBytes": 512}
+    prices = {**PRICES, "perCall": "1", "completionPerM": "0"}
+    told = {"prices": prices, "limits": limits, "maxFee": "10000", "tries": 2}
+    caller, first = people[1], people[1].nonce()
+    with paused() as pauses:
+        ended = caller.call_agent(agent_id, "judge", ["x", 1], **told)
+    same(("unassigned", None, 2, [2]), (ended.status, ended.values, ended.tries, pauses))
+    ids = [
+        calls.compute_call_id(caller.chain_id, caller.wallet.address, first + it) for it in (0, 1)
+    ]
+    same(ids[1], ended.call["callId"])
+    for call_id in ids:
+        call = caller.rpc("ombra_getCall", call_id)
+        same(("unassigned", "10000"), (call["status"], call["refund"]))
+    return ended.tries
+
+
 def main(urls):
     counted = golden()
     wrong_arguments()
     for url in urls:
+        tried_again()
+        tried_within_what_is_given()
+        tries_that_fail()
         counted.update(called(url))
     print(json.dumps(counted))
 

@@ -6,6 +6,7 @@ The wallet and the signing are those of the public client `ombrachain`.
 import json
 import time
 import urllib.request
+from collections import namedtuple
 from hashlib import sha256
 
 from agent_methods.kinds import members as ordered
@@ -17,6 +18,10 @@ from .check import CallUnfit, check_call, compute_call_id
 ANSWER_SECONDS = 30
 WAIT_MS = 60_000
 OPEN = ("electing", "committing", "revealing")
+# How many calls are sent at most for one question.
+TRIES = 3
+# How long to wait before each further try; the last also holds for all after it.
+PAUSE_SECONDS = (2, 4)
 DEFAULTS = {"committeeSize": 3, "timeoutMs": 60_000}
 # What a question may say of the AGENT_CALL itself; the rest is estimated or computed.
 TERMS = (
@@ -40,6 +45,12 @@ class NodeError(RuntimeError):
         super().__init__(error["message"])
         self.data = error.get("data") or {}
         self.code = self.data.get("code")
+
+
+class Ended(namedtuple("Ended", ("status", "values", "call"))):
+    """How a call ended; `tries` is how many calls were sent, of which `call` is the last."""
+
+    tries = 1
 
 
 class Caller:
@@ -90,6 +101,13 @@ class Caller:
 
     def prepare(self, agent_id, method, arguments=(), version=None, **terms):
         """The fields of an AGENT_CALL, and the method; the node estimates what is not given."""
+        question, asked = self._question(agent_id, method, arguments, version, terms)
+        found = self._estimate(question)
+        _check_enough(found)
+        return _complete(question, found), asked
+
+    def _question(self, agent_id, method, arguments, version, terms):
+        """The fields that no estimate changes, and the method."""
         for name in terms:
             if name not in TERMS:
                 raise ValueError(f"a question has no {name}, but {', '.join(TERMS)}")
@@ -106,12 +124,15 @@ class Caller:
         fields.setdefault("consensus", "majority" if is_compared else "threshold")
         if fields["consensus"] == "threshold":
             fields.setdefault("threshold", fields["committeeSize"] // 2 + 1)
-        if not {"prices", "limits", "maxFee"} <= set(terms):
-            fields = {**self._estimate(fields), **fields}
         return fields, asked
 
-    def _estimate(self, fields):
-        """Prices that enough miners work for, limits, and what is held."""
+    def _estimate(self, question, is_raised=False):
+        """What the node estimates now, None if the question says all of it.
+
+        `is_raised` is for a `perCall` that is a quarter higher than what the node suggests.
+        """
+        if {"prices", "limits", "maxFee"} <= set(question):
+            return None
         names = (
             "agentId",
             "committeeSize",
@@ -121,30 +142,71 @@ class Caller:
             "prices",
             "limits",
         )
-        wish = {name: fields[name] for name in names if name in fields}
-        found = self.rpc("ombra_estimateCall", {**wish, "version": fields["agentVersion"]})
-        if found["eligible"] < found["needed"]:
-            raise RuntimeError(
-                f"{found['eligible']} miners work for this agent now, needed are {found['needed']}"
-            )
-        others = sum(int(it["amount"]) for it in fields.get("onResult", []))
-        held = str(int(found["maxFee"]) + others)
-        return {"prices": found["prices"], "limits": found["limits"], "maxFee": held}
+        wish = {name: question[name] for name in names if name in question}
+        wish["version"] = question["agentVersion"]
+        found = self.rpc("ombra_estimateCall", wish)
+        if is_raised and "prices" not in question:
+            per_call = -(-int(found["prices"]["perCall"]) * 5 // 4)
+            wish["prices"] = {**found["prices"], "perCall": str(per_call)}
+            found = self.rpc("ombra_estimateCall", wish)
+        return found
 
-    def call_agent(self, agent_id, method, arguments=(), until="decided", **more):
+    def call_agent(self, agent_id, method, arguments=(), until="decided", tries=TRIES, **more):
         """Asks an agent and waits; answers the status, the values of a success, and the call.
 
         `more` are `version` and what of the AGENT_CALL shall be other than estimated. Raises
         CallUnfit if what the node says does not fit together.
+
+        A call that ends `unassigned` is sent again after a pause, with what the node estimates
+        then, until `tries` are made. From the third on, `perCall` is a quarter higher than
+        estimated, unless `prices` are given; a given `maxFee` is not exceeded. The answer, or what
+        is raised, has how many calls were sent as `tries`. What a signal handler raises, such as
+        KeyboardInterrupt, ends the pause.
         """
-        fields, asked = self.prepare(agent_id, method, arguments, **more)
+        sent = []
+        try:
+            if type(tries) is not int or tries < 1:
+                raise ValueError(f"tries is {tries!r}, expected a whole number, 1 or more")
+            question, asked = self._question(
+                agent_id, method, arguments, more.pop("version", None), more
+            )
+            ended = self._try(question, until, tries, sent)
+            result = ended.get("answer", {}).get("result") if ended["status"] == "success" else None
+            values = None if result is None else asked.decode_result(result)
+        except BaseException as error:
+            error.tries = len(sent)
+            raise
+        told = Ended(ended["status"], values, ended)
+        told.tries = len(sent)
+        return told
+
+    def _try(self, question, until, tries, sent):
+        """The last call of those sent, whose ids go into `sent`."""
+        call = None
+        for retry in range(tries):
+            if retry > 0:
+                time.sleep(PAUSE_SECONDS[min(retry, len(PAUSE_SECONDS)) - 1])
+            found = self._estimate(question, is_raised=retry > 1)
+            if retry == 0:
+                _check_enough(found)
+            elif not _is_affordable(question, found):
+                break
+            elif _is_too_few(found):
+                # The election would fail again, and cost another inclusion fee.
+                continue
+            call = self._send_call(_complete(question, found), until, sent)
+            if call["status"] != "unassigned":
+                break
+        return call
+
+    def _send_call(self, fields, until, sent):
         nonce = self.nonce()
         fields["callId"] = compute_call_id(self.chain_id, self.wallet.address, nonce)
+        sent.append(fields["callId"])
         tx = self.send("AGENT_CALL", nonce, **fields)
         call = self.wait_for_call(fields["callId"], until)
         check_call(call, tx)
-        result = call.get("answer", {}).get("result") if call["status"] == "success" else None
-        return call["status"], None if result is None else asked.decode_result(result), call
+        return call
 
     def wait_for_call(self, call_id, until="decided"):
         """A call with its salts, as soon as it is decided or settled."""
@@ -163,3 +225,33 @@ class Caller:
                 sent = self.rpc("ombra_getTransaction", block["transactions"][reveal["position"]])
                 reveal["salt"] = sent["tx"]["salt"]
         return call
+
+
+def _complete(question, found):
+    """The fields of an AGENT_CALL: those of the question, and what else was estimated."""
+    if found is None:
+        return dict(question)
+    held = str(int(found["maxFee"]) + _conditional(question))
+    return {"prices": found["prices"], "limits": found["limits"], "maxFee": held, **question}
+
+
+def _conditional(question):
+    return sum(int(it["amount"]) for it in question.get("onResult", []))
+
+
+def _is_too_few(found):
+    return found is not None and found["eligible"] < found["needed"]
+
+
+def _check_enough(found):
+    if _is_too_few(found):
+        raise RuntimeError(
+            f"{found['eligible']} miners work for this agent now, needed are {found['needed']}"
+        )
+
+
+def _is_affordable(question, found):
+    """Whether the question allows to hold the least that the chain takes for such a call."""
+    if found is None or "maxFee" not in question:
+        return True
+    return int(found["floor"]) + _conditional(question) <= int(question["maxFee"])
