@@ -43,17 +43,22 @@ impl Database {
         BlockBuilder::new(Arc::clone(chain), rows, parent, proposer, now)
     }
 
-    /// Commits a block, and restarts if it is time. Answers on which block the next one stands.
-    pub fn append(&mut self, executed: &Executed, memory: &Memory) -> Parent {
+    /// Commits a block, and restarts if it is time. Answers on which block the next one stands; none if
+    /// validators have voted for rules that no program knows, which no database goes past.
+    pub fn append(&mut self, executed: &Executed, memory: &Memory) -> Option<Parent> {
         let Executed { block, changes, events } = executed;
         let input = CommitBlock { block, changes, events, missed: &[] };
-        self.store().commit_block(&input, CERTIFICATE).unwrap();
+        match self.store().commit_block(&input, CERTIFICATE) {
+            Ok(_) => {}
+            Err(StorageError::UnknownFork { .. }) => return None,
+            Err(fault) => panic!("{fault}"),
+        }
         if block.header.index.is_multiple_of(BLOCKS_BETWEEN) {
             self.store = None;
             self.store = Some(Store::open(self.folder.path(), Options::default()).unwrap());
             self.assert_rows(memory);
         }
-        self.parent()
+        Some(self.parent())
     }
 
     /// The last block, with the root of the state after it.

@@ -219,10 +219,11 @@ impl World {
         let executed = self.open.take().unwrap().finish().unwrap();
         self.assert_repeatable(&executed);
         self.blocks.append(&executed).unwrap();
-        self.parent = match &mut self.database {
-            Some(database) => database.append(&executed, &self.memory),
-            None => self.blocks.tip(),
-        };
+        let stands_on = self.database.as_mut().and_then(|it| it.append(&executed, &self.memory));
+        if stands_on.is_none() {
+            self.database = None;
+        }
+        self.parent = stands_on.unwrap_or_else(|| self.blocks.tip());
         let report = invariants::verify(&*self.memory, &self.chain.params).unwrap();
         assert_eq!(report.broken, [], "invariants after block {}", self.parent.height);
         self.open(after_ms);
