@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::model_calls::{Begins, ModelCall, ModelMember};
 use crate::model_rules::{ModelPlace, ModelRules};
 use crate::model_validators::ModelValidators;
-use crate::random::{Answers, Dice, TRANSACTIONS, spied_check};
+use crate::random::{Answers, Dice, TRANSACTIONS, is_in_a_database, spied_check};
 use crate::world::{ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, Who, World, transfer};
 
 /// A million takes some hours without optimisation.
@@ -103,7 +103,10 @@ impl Trial {
             // Nobody ever follows somebody else.
             _ => (&validators, &[PROPOSER]),
         };
-        let mut world = World::with_forks(params(), V8, some).in_a_database();
+        let mut world = World::with_forks(params(), V8, some);
+        if is_in_a_database(seed) {
+            world = world.in_a_database();
+        }
         world.turns = turns.to_vec();
         world.reopen();
         let funded = (1..6).map(|who| (Who(who).address(), i128::from(FUNDS)));
