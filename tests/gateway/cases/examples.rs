@@ -20,11 +20,7 @@ use crate::scene::{SETTINGS, Scene, at_home};
 const PACKAGES: [(&str, &[&str], &str); 4] = [
     ("python-openai-2", &["openai==2.54.0"], "openai"),
     ("python-openai-3", &["openai==3.57.0"], "openai"),
-    (
-        "python-frameworks",
-        &["langchain-openai==1.7.4", "litellm==1.110.2"],
-        "langchain_openai, litellm",
-    ),
+    ("python-langchain", &["langchain-openai==1.7.4"], "langchain_openai"),
     ("python-mcp-2", &["mcp==2.3.0"], "mcp"),
 ];
 /// Pieces of code that are not run here, each with what it has.
@@ -64,7 +60,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
             Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
         }
     }
-    let [openai_2, openai_3, frameworks, mcp] = pythons.try_into().ok().context("four")?;
+    let [openai_2, openai_3, langchain, mcp] = pythons.try_into().ok().context("four")?;
     if Command::new("curl").arg("--version").output().is_err() {
         return Ok(Outcome::Skipped("there is no curl".to_owned()));
     }
@@ -75,7 +71,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         for python in [openai_2, openai_3] {
             script(scene, &machine, &python, "from openai import OpenAI")?;
         }
-        script(scene, &machine, &frameworks, "from langchain_openai import ChatOpenAI")?;
+        script(scene, &machine, &langchain, "from langchain_openai import ChatOpenAI")?;
         script(scene, &machine, &mcp, "from mcp import Client")?;
         curl(scene, &machine)?;
         machine.own_gateway()?;

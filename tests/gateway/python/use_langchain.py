@@ -1,15 +1,9 @@
-"""What LangChain's OpenAI chat model and litellm expect, with a miner that follows a script."""
+"""What LangChain's OpenAI chat model expects, with a miner that follows a script."""
 
-import json
-import os
-
-import litellm
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
-
-BASE_URL = os.environ["OPENAI_BASE_URL"]
 
 
 class Place(BaseModel):
@@ -45,23 +39,4 @@ for method in ["json_schema", "json_mode"]:
     assert place == Place(city="Rome", people=3), (method, place)
 structured = chat.with_structured_output(Place, method="function_calling")
 assert structured.invoke('call Place {"city":"Rome","people":3}') == Place(city="Rome", people=3)
-
-# litellm: the same interface under its own name.
-litellm.num_retries = 0
-options = {"model": "openai/ombra", "api_base": BASE_URL, "api_key": os.environ["OPENAI_API_KEY"]}
-say = [{"role": "user", "content": "say Hello"}]
-answer = litellm.completion(messages=say, **options)
-assert answer.choices[0].message.content == "Hello", answer
-parts = list(litellm.completion(messages=say, stream=True, **options))
-assert "".join(part.choices[0].delta.content or "" for part in parts if part.choices) == "Hello", parts
-functions = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
-call = [{"role": "user", "content": 'call f {"a":1}'}]
-answer = litellm.completion(messages=call, tools=functions, **options)
-[called] = answer.choices[0].message.tool_calls
-assert json.loads(called.function.arguments) == {"a": 1}, called
-try:
-    litellm.completion(messages=say, max_tokens=60_000, **options)
-    raise AssertionError("expected a RateLimitError")
-except litellm.RateLimitError:
-    pass
-print("LangChain and litellm: all of it")
+print("LangChain: all of it")
