@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(1_824, default.unwrap().max_fee_micro);
         let much =
             Question::new(&asked("Hi", json!(65_537)), Model::Any, &Settings::default(), PRICES);
-        assert_eq!(Some("max_completion_tokens".to_owned()), much.unwrap_err().param);
+        assert_eq!(Some("max_tokens".to_owned()), much.unwrap_err().param);
     }
 
     #[test]
