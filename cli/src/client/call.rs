@@ -39,10 +39,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 const NAME_CHARS_MAX: usize = 80;
 const PER_CALL: &str = "perCall";
 /// How long to wait before the second try of a call that ended unassigned, and at most before later ones.
-const AGAIN: Duration = Duration::from_secs(2);
-const AGAIN_MAX: Duration = Duration::from_secs(4);
-/// From this try on a call that ends unassigned pays more.
-const PAYS_MORE_FROM: u8 = 3;
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(4);
+/// From this try on, perCall is higher than the node suggests.
+const RAISED_FROM_TRY: u8 = 3;
 
 /// A call of an agent's method.
 #[derive(Args, Debug)]
@@ -121,9 +121,9 @@ struct SendingArgs {
     /// Show what would be held, and send nothing
     #[arg(long)]
     dry_run: bool,
-    /// How often to send the call while it ends unassigned, that is, while too few miners can be drawn
-    /// and all but the inclusion fee comes back. From the third time on, perCall is a quarter higher,
-    /// unless --price names it
+    /// How many times to try while the call ends unassigned, that is, while too few miners can be drawn
+    /// and all but the inclusion fee comes back. From the third try on, perCall is a quarter higher,
+    /// unless --price names it. A node that lies can make the call be sent this often
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u8).range(1..=20))]
     tries: u8,
@@ -223,7 +223,7 @@ async fn send_until_assigned(
     }
 }
 
-/// The call of the next try for which enough miners can be drawn, after a pause; none if there is none.
+/// Waits until enough miners can be drawn for another try, and prepares it; none if no try is left.
 async fn draft_again(
     args: &CallArgs,
     sender: &Sender,
@@ -232,7 +232,7 @@ async fn draft_again(
 ) -> Result<Option<Draft>, CliError> {
     let tries = args.sending.tries;
     while *tried < tries {
-        let pause = AGAIN.saturating_mul(u32::from(*tried)).min(AGAIN_MAX);
+        let pause = RETRY_PAUSE.saturating_mul(u32::from(*tried)).min(RETRY_PAUSE_MAX);
         *tried = tried.saturating_add(1);
         writeln!(
             out,
@@ -275,7 +275,7 @@ async fn send_and_wait(
     call.map_err(|error| error.noted(goes_on()))
 }
 
-/// The agent, the payload, and what the call would cost at the so many-th try.
+/// The agent, the payload, and what the call would cost at this try, counted from 1.
 async fn draft(args: &CallArgs, client: &Client, tried: u8) -> Result<Draft, CliError> {
     if args.committee.is_multiple_of(2) {
         let text = format!("--committee {}, expected an odd number", args.committee);
@@ -322,12 +322,12 @@ async fn estimate(
         question["limits"] = Value::Object(Map::from_iter(limits));
     }
     let told: Answer = client.call("ombra_estimateCall", [&question]).await?;
-    let pays_more = tried >= PAYS_MORE_FROM && !args.price.iter().any(|it| it.name == PER_CALL);
-    if args.price.is_empty() && !pays_more {
+    let is_raised = tried >= RAISED_FROM_TRY && !args.price.iter().any(|it| it.name == PER_CALL);
+    if args.price.is_empty() && !is_raised {
         return Ok(told.into_value());
     }
     let mut prices = told["prices"].clone();
-    if pays_more {
+    if is_raised {
         prices[PER_CALL] = json!(a_quarter_more(amount_of(&prices, PER_CALL)?));
     }
     for Price { name, amount } in &args.price {
