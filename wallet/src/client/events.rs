@@ -145,7 +145,9 @@ impl Events {
 
     /// Counts an event, and tells whether it was not seen before a resumption.
     fn is_new(&mut self, event: &Value) -> bool {
-        let Some(block) = event["blockIndex"].as_u64() else {
+        // An event of the pool names the block that took a transaction, but the stream has no past.
+        let block = event["blockIndex"].as_u64().filter(|_| self.kind != Kind::Pool);
+        let Some(block) = block else {
             return true;
         };
         match &mut self.place {

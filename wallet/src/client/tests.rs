@@ -190,6 +190,19 @@ async fn a_pool_stream_tells_of_its_gap() {
     assert_eq!(r#"{"gap":true}"#, event.text());
 }
 
+#[tokio::test]
+async fn a_pool_stream_that_told_of_a_block_begins_again_without_a_block() {
+    let script = Script::start().await;
+    script.drop_streams_after(1);
+    let mut events = script.client().subscribe(Kind::Pool, Map::new(), None).await.unwrap();
+    for expected in [r#"{"blockIndex":5,"number":0}"#, r#"{"gap":true}"#] {
+        let event = tokio::time::timeout(SOON, events.next()).await.unwrap().unwrap();
+        assert_eq!(expected, event.text());
+    }
+    let event = tokio::time::timeout(SOON, events.next()).await.unwrap().unwrap();
+    assert_eq!(Some(0), event["number"].as_u64(), "{}", event.text());
+}
+
 fn busy() -> ErrorObjectOwned {
     rejection(-32053, "too many waiting", json!({"code": "TOO_MANY_WAITING", "retryAfterMs": 1}))
 }
