@@ -172,7 +172,8 @@ impl Execution {
         let BlockContext { height, timestamp, proposer } = self.place;
         let position = self.position();
         let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
-        let Done { event, charge, work, left: _ } = execute_if(tx, &mut self.draft, &ctx, fits)?;
+        let Done { event, charge, work, had: _, left: _ } =
+            execute_if(tx, &mut self.draft, &ctx, fits)?;
         self.paid.count(&charge)?;
         let used = Used { bytes, work: counting(work) };
         self.used.add(used);

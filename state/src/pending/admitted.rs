@@ -29,6 +29,15 @@ pub(super) struct Writers {
     pub(super) order: Vec<Hash>,
 }
 
+/// Who sent a transaction, and what it cost.
+pub(super) struct Payer {
+    pub(super) address: Address,
+    /// What the sender had before the transaction.
+    pub(super) had: Amount,
+    /// What the sender had left after paying, and before what it got by the transaction.
+    pub(super) left: Amount,
+}
+
 /// What takes a transaction's effects away again.
 #[derive(Default)]
 pub(super) struct Undo {
@@ -42,10 +51,8 @@ pub(super) struct Undo {
 
 impl Undo {
     /// What the writes that `draft` has noted changed. `writers` are those of before.
-    /// `left` is what its sender had after paying.
     pub(super) fn of(
-        sender: Address,
-        left: Amount,
+        payer: &Payer,
         draft: &Draft,
         writers: &HashMap<RowId, Writers>,
     ) -> Result<Self, StorageError> {
@@ -56,10 +63,7 @@ impl Undo {
                 continue;
             }
             if row.0 == Accounts::ID {
-                let (address, before) = undo.note_account(&row.1, before.as_ref(), draft)?;
-                if address == sender {
-                    undo.debit = u128::from(before.get().saturating_sub(left.get()));
-                }
+                undo.note_account(&row.1, before.as_ref(), payer, draft)?;
             } else if let Some(before) = before
                 && writers.contains_key(row)
             {
@@ -73,20 +77,26 @@ impl Undo {
         &mut self,
         key: &[u8],
         before: Option<&Option<Vec<u8>>>,
+        payer: &Payer,
         draft: &Draft,
-    ) -> Result<(Address, Amount), StorageError> {
-        let before = match before {
-            Some(before) => before.as_deref().map(decode_value::<Accounts>).transpose()?,
-            None => draft.below::<Accounts>(key)?,
-        };
+    ) -> Result<(), StorageError> {
         let address = <Address as Key>::from_bytes(key)
             .ok_or(StorageError::Inconsistent { what: "the key of an account" })?;
-        let after = draft.get::<Accounts>(&address)?;
         let balance = |account: Option<Account>| account.unwrap_or_default().balance;
-        let (before, after) = (balance(before), balance(after));
+        let before = if address == payer.address {
+            // The check has read it already: the database is not asked once more.
+            self.debit = u128::from(payer.had.get().saturating_sub(payer.left.get()));
+            payer.had
+        } else {
+            balance(match before {
+                Some(before) => before.as_deref().map(decode_value::<Accounts>).transpose()?,
+                None => draft.below::<Accounts>(key)?,
+            })
+        };
+        let after = balance(draft.get::<Accounts>(&address)?);
         let change = i128::from(after.get()).saturating_sub(i128::from(before.get()));
         self.balances.push((address, change));
-        Ok((address, before))
+        Ok(())
     }
 
     pub(super) const fn debit(&self) -> u128 {

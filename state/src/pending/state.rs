@@ -7,7 +7,7 @@ use std::sync::Arc;
 use types::check::check_before_v8;
 use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Rejection, Run};
 
-use super::admitted::{Admitted, Undo, Writers, add_writer, is_last_of, take_debit};
+use super::admitted::{Admitted, Payer, Undo, Writers, add_writer, is_last_of, take_debit};
 use crate::bonds;
 use crate::chain::ChainRules;
 use crate::context::Context;
@@ -20,6 +20,7 @@ use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Bonds, Runs};
+use crate::tx::envelope::Done;
 use crate::tx::{is_early, votes};
 use crate::view::{Read, Still};
 
@@ -175,18 +176,19 @@ impl PendingState {
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
         let ctx = context(&self.rules, self.height);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
-        let (charge, left) = match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
-            Ok(done) => (done.charge, done.left),
-            Err(error) => {
-                // A rejection has written nothing; a fault may have come in the middle.
-                draft.undo_written();
-                return Err(error);
-            }
-        };
+        let Done { charge, had, left, .. } =
+            match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
+                Ok(done) => done,
+                Err(error) => {
+                    // A rejection has written nothing; a fault may have come in the middle.
+                    draft.undo_written();
+                    return Err(error);
+                }
+            };
         self.changes = self.changes.wrapping_add(1);
         let is_v7 = self.rules.is_v7();
         let undo = if is_v7 {
-            Undo::of(tx.from(), left, draft, &self.writers)
+            Undo::of(&Payer { address: tx.from(), had, left }, draft, &self.writers)
         } else {
             Ok(Undo::default())
         };

@@ -17,6 +17,8 @@ use crate::{ledger, rule_votes, work};
 /// A transaction that may be applied to the very state on which it was checked.
 pub(crate) struct Planned<P> {
     sender: Address,
+    /// What the sender had before.
+    had: Amount,
     /// The sender's account with the nonce raised and the cost taken. Written before the kind is
     /// applied, which may credit the same account.
     account: Account,
@@ -31,6 +33,8 @@ pub(crate) struct Done {
     pub(crate) charge: Charge,
     /// Units of [`work`].
     pub(crate) work: u64,
+    /// What its sender had before it.
+    pub(crate) had: Amount,
     /// What its sender had left after paying for it, and before what it got by it.
     pub(crate) left: Amount,
 }
@@ -82,10 +86,11 @@ pub(crate) fn check<K: Kind>(
     let cost = kind.cost(tx, state, ctx.rules)?;
     let left = pay(&account, &charge, cost)?;
     let plan = kind.check(tx, state, ctx)?;
+    let had = account.balance;
     let account = Account { nonce, ..pay_rest(&left, cost, K::rest(&plan))? };
     let size = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX);
     let work = work::of_any(size).saturating_add(K::work(&plan));
-    Ok(Planned { sender, account, charge, work, plan })
+    Ok(Planned { sender, had, account, charge, work, plan })
 }
 
 /// Checks that the sender has the money that the transaction costs.
@@ -149,10 +154,10 @@ pub(crate) fn execute<K: Kind, E: From<TxError>>(
     fits: impl FnOnce(u64) -> Result<(), E>,
 ) -> Result<Done, E> {
     let planned = check(kind, tx, draft, ctx)?;
-    let Planned { charge, work, account: Account { balance: left, .. }, .. } = planned;
+    let Planned { charge, work, had, account: Account { balance: left, .. }, .. } = planned;
     fits(work)?;
     let event = apply::<K>(planned, draft, ctx).map_err(TxError::Storage)?;
-    Ok(Done { event, charge, work, left })
+    Ok(Done { event, charge, work, had, left })
 }
 
 fn apply<K: Kind>(
@@ -160,7 +165,7 @@ fn apply<K: Kind>(
     draft: &mut Draft,
     ctx: &Context<'_>,
 ) -> Result<Event, StorageError> {
-    let Planned { sender, account, charge, work: _, plan } = planned;
+    let Planned { sender, had: _, account, charge, work: _, plan } = planned;
     draft.put::<Accounts>(&sender, &account);
     ledger::burn(draft, charge.inclusion)?;
     ledger::pay_proposer(draft, ctx, charge.tip)?;
