@@ -16,6 +16,7 @@ use crate::slab::Slot;
 use crate::tally::Volume;
 
 mod choice;
+mod counts;
 mod kept;
 mod line;
 mod lines;

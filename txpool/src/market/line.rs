@@ -1,8 +1,9 @@
 //! One sender's executable transactions, by nonce, and what they say of its place among others.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use super::counts::Counts;
 use super::offer::{Offer, Rate};
 use super::waits::Waits;
 
@@ -11,7 +12,7 @@ use super::waits::Waits;
 pub(super) struct Line {
     pub(super) offers: VecDeque<Offer>,
     /// How many offer each rate. Mostly all of a sender offer the same.
-    pub(super) rates: BTreeMap<Rate, usize>,
+    pub(super) rates: Counts,
     /// How many at the beginning are favoured: nothing else of the sender has to come before them.
     pub(super) lead: usize,
     /// How many of these have their place in the tenth that the pool keeps: the first ones.
@@ -20,6 +21,8 @@ pub(super) struct Line {
     pub(super) ceilings: VecDeque<Run>,
     /// From this nonce on nothing is offered: a block could not take what has it.
     pub(super) closed_from: Option<u64>,
+    /// Where its sender stands in the orders.
+    pub(super) listed: Option<Keys>,
     /// When the first one became the first, counted in such events of all senders: whoever had its turn
     /// longer ago has less.
     pub(super) since: u64,
@@ -100,7 +103,7 @@ impl Line {
 
     /// The lowest rate of all.
     pub(super) fn lowest(&self) -> Option<Rate> {
-        self.rates.first_key_value().map(|(rate, _)| *rate)
+        self.rates.lowest()
     }
 
     /// The next one that could have a place in the tenth.
@@ -146,8 +149,7 @@ impl Line {
     }
 
     pub(super) fn push(&mut self, offer: Offer, waits: &mut Waits) {
-        let alike = self.rates.entry(offer.rate).or_default();
-        *alike = alike.saturating_add(1);
+        self.rates.add(offer.rate, 1);
         self.offers.push_back(offer);
         self.extend_lead();
         self.append_ceiling(self.ceilings.len(), &offer, waits);
@@ -178,7 +180,7 @@ impl Line {
     fn remove_first(&mut self, count: usize, least: usize, waits: &mut Waits) {
         for _ in 0..count {
             let Some(offer) = self.offers.pop_front() else { return };
-            self.forget_rate(offer.rate);
+            self.rates.subtract(offer.rate, 1);
             self.lead = self.lead.saturating_sub(1);
             if self.kept.count > 0 {
                 self.lose_kept(offer.bytes, least);
@@ -226,7 +228,7 @@ impl Line {
             return;
         };
         let Some(offer) = self.offers.remove(place) else { return };
-        self.forget_rate(offer.rate);
+        self.rates.subtract(offer.rate, 1);
         if place < self.lead {
             self.lead = self.lead.saturating_sub(1);
         }
@@ -237,16 +239,6 @@ impl Line {
         self.remove_ceiling(place, nonce, waits);
         if self.closed_from == Some(nonce) {
             self.closed_from = None;
-        }
-    }
-
-    /// One fewer offers this rate.
-    fn forget_rate(&mut self, rate: Rate) {
-        if let Some(alike) = self.rates.get_mut(&rate) {
-            *alike = alike.saturating_sub(1);
-            if *alike == 0 {
-                self.rates.remove(&rate);
-            }
         }
     }
 

@@ -82,7 +82,7 @@ impl Lines {
         change: impl FnOnce(&mut Line, &mut Waits),
     ) -> Moved {
         let line = self.by_sender.entry(id).or_default();
-        let (before, kept_before) = (line.keys(), line.kept);
+        let (before, kept_before) = (line.listed, line.kept);
         let first = |line: &Line| line.offers.front().map(|offer| offer.nonce);
         let first_before = first(line);
         change(line, &mut self.waits);
@@ -90,7 +90,8 @@ impl Lines {
             line.since = self.turns;
             self.turns = self.turns.saturating_add(1);
         }
-        let (now, kept, is_empty) = (line.keys(), line.kept, line.offers.is_empty());
+        line.listed = line.keys();
+        let (now, kept, is_empty) = (line.listed, line.kept, line.offers.is_empty());
         if is_empty {
             self.by_sender.remove(&id);
         }

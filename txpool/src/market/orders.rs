@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::counts::Counts;
 use super::line::Keys;
 use super::offer::{Rate, TIPLESS};
 use crate::senders::SenderId;
@@ -25,8 +26,8 @@ pub(super) struct Orders {
     /// The same senders by what they are ready to pay at most, if that is not everything: whoever is
     /// ready to pay less than the base fee comes before it.
     pub(super) floors: Floors,
-    /// The highest base fee for the first transaction of each sender of whom something is offered.
-    pub(super) offering: BTreeSet<(u64, SenderId)>,
+    /// The highest base fees for the first transactions of those of whom something is offered.
+    pub(super) offering: Counts,
 }
 
 /// Where a sender stands where tips do not count: whoever had its turn longest ago comes first.
@@ -56,7 +57,7 @@ impl Orders {
 
     /// The highest base fee at which something is offered.
     pub(super) fn highest_offering(&self) -> Option<u64> {
-        self.offering.last().map(|(highest, _)| *highest)
+        self.offering.highest()
     }
 
     /// A sender stands elsewhere. An order in which it stands where it stood is left alone: a transaction
@@ -66,8 +67,8 @@ impl Orders {
         move_in(&mut self.heads, before.map(head), now.map(head));
         let lead = |keys: Keys| keys.leads.then(|| tipless(head(keys), keys.since));
         move_in(&mut self.leads, before.and_then(lead), now.and_then(lead));
-        let offered = |keys: Keys| (!keys.is_closed).then_some((keys.highest, id));
-        move_in(&mut self.offering, before.and_then(offered), now.and_then(offered));
+        let offered = |keys: Keys| (!keys.is_closed).then_some(keys.highest);
+        self.count_offering(before.and_then(offered), now.and_then(offered));
         let tail = |keys: Keys| (!keys.is_kept).then_some((keys.tail.0, keys.tail.1, id));
         move_in(&mut self.tails, before.and_then(tail), now.and_then(tail));
         let floor = |keys: Keys| {
@@ -75,5 +76,17 @@ impl Orders {
             Some((keys.floor, rate, arrival, id))
         };
         move_in(&mut self.floors, before.and_then(floor), now.and_then(floor));
+    }
+
+    fn count_offering(&mut self, before: Option<u64>, now: Option<u64>) {
+        if before == now {
+            return;
+        }
+        if let Some(before) = before {
+            self.offering.subtract(before, 1);
+        }
+        if let Some(now) = now {
+            self.offering.add(now, 1);
+        }
     }
 }

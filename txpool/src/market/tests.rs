@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::counts::Counts;
 use super::line::Keys;
 use super::orders::tipless;
 use super::*;
@@ -17,6 +18,7 @@ impl Market {
     /// Counts everything from scratch.
     fn assert_counted(&self) {
         let (mut kept, mut offers) = (Volume::default(), 0_usize);
+        let mut offering = Counts::new();
         let (mut holders, mut wanting, mut floors) = (0_usize, 0_usize, 0_usize);
         for (id, line) in self.lines.iter() {
             let of_lead = line.offers.iter().take_while(|offer| offer.is_favoured).count();
@@ -26,21 +28,24 @@ impl Market {
             let bytes: usize = of_kept().map(|it| it.bytes).sum();
             let weight: usize = of_kept().map(|it| it.bytes.max(self.kept.least())).sum();
             assert_eq!((bytes, weight), (line.kept.bytes, line.kept.weight));
-            let mut rates = BTreeMap::new();
+            let mut rates = Counts::new();
             for offer in &line.offers {
-                let alike: &mut usize = rates.entry(offer.rate).or_default();
-                *alike = alike.saturating_add(1);
+                rates.add(offer.rate, 1);
             }
             assert_eq!(rates, line.rates);
             let Some(Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth }) =
-                line.keys()
+                line.listed.filter(|listed| Some(*listed) == line.keys())
             else {
-                unreachable!("an empty line is forgotten")
+                unreachable!(
+                    "an empty line is forgotten, and each other one is listed where it stands"
+                )
             };
             let head = (head.0, head.1, *id, highest);
             assert!(self.orders.heads.contains(&head));
             assert_eq!(leads, self.orders.leads.contains(&tipless(head, since)));
-            assert_eq!(!is_closed, self.orders.offering.contains(&(highest, *id)));
+            if !is_closed {
+                offering.add(highest, 1);
+            }
             assert_eq!(!is_kept, self.orders.tails.contains(&(tail.0, tail.1, *id)));
             let lowest = line.offers.iter().map(|offer| offer.highest).min();
             assert_eq!(lowest, Some(floor));
@@ -63,6 +68,7 @@ impl Market {
             assert!(line.offers.iter().all(|it| self.ages.get(&it.arrival) == Some(&it.slot)));
         }
         assert_eq!(self.kept(), kept);
+        assert_eq!(self.orders.offering, offering);
         assert!(kept.count <= TENTH.count && kept.bytes <= TENTH.bytes);
         let sizes = [&self.kept.holders.len(), &self.kept.wanting.len(), &self.kept.floors.len()];
         assert_eq!([&holders, &wanting, &floors], sizes);
