@@ -405,8 +405,8 @@ pub struct OpenVote {
 /// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KeyStanding {
-    /// The last height that the key decided alone, as the only member of the set, if others joined
-    /// it later. Messages that it signed up to then prove nothing against it.
+    /// The last height that the key decided alone, as the only member of the set, if the set has changed
+    /// since. Messages that it signed up to then prove nothing against it.
     pub alone_until: Option<u64>,
     /// The block with the evidence against the key, which never has power again.
     pub punished_at: Option<u64>,
