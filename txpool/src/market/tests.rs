@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::counts::Counts;
-use super::line::Keys;
+use super::line::{Keys, Part};
 use super::orders::tipless;
 use super::*;
 
@@ -14,6 +14,24 @@ fn market() -> Market {
     Market::at(0, Volume { count: TENTH.count * 10, bytes: TENTH.bytes * 10 })
 }
 
+impl Line {
+    /// Counts its rates and what of it is favoured from scratch. Answers what has a place in the tenth.
+    fn counted(&self, least: usize) -> Part {
+        let of_lead = self.offers.iter().take_while(|offer| offer.is_favoured).count();
+        assert_eq!(self.lead, of_lead);
+        assert!(self.kept.count <= self.lead);
+        let mut rates = Counts::new();
+        for offer in &self.offers {
+            rates.add(offer.rate, 1);
+        }
+        assert_eq!(rates, self.rates);
+        let kept = || self.offers.iter().take(self.kept.count);
+        let bytes = kept().map(|it| it.bytes).sum();
+        let weight = kept().map(|it| it.bytes.max(least)).sum();
+        Part { count: self.kept.count, bytes, weight }
+    }
+}
+
 impl Market {
     /// Counts everything from scratch.
     fn assert_counted(&self) {
@@ -21,24 +39,12 @@ impl Market {
         let mut offering = Counts::new();
         let (mut holders, mut wanting, mut floors) = (0_usize, 0_usize, 0_usize);
         for (id, line) in self.lines.iter() {
-            let of_lead = line.offers.iter().take_while(|offer| offer.is_favoured).count();
-            assert_eq!(line.lead, of_lead);
-            assert!(line.kept.count <= line.lead);
-            let of_kept = || line.offers.iter().take(line.kept.count);
-            let bytes: usize = of_kept().map(|it| it.bytes).sum();
-            let weight: usize = of_kept().map(|it| it.bytes.max(self.kept.least())).sum();
-            assert_eq!((bytes, weight), (line.kept.bytes, line.kept.weight));
-            let mut rates = Counts::new();
-            for offer in &line.offers {
-                rates.add(offer.rate, 1);
-            }
-            assert_eq!(rates, line.rates);
+            let counted @ Part { bytes, weight, .. } = line.counted(self.kept.least());
+            assert_eq!(counted, line.kept);
             let Some(Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth }) =
                 line.listed.filter(|listed| Some(*listed) == line.keys())
             else {
-                unreachable!(
-                    "an empty line is forgotten, and each other one is listed where it stands"
-                )
+                unreachable!("no line is empty, and each is listed where it stands")
             };
             let head = (head.0, head.1, *id, highest);
             assert!(self.orders.heads.contains(&head));
