@@ -122,7 +122,7 @@ proptest! {
 /// How many transactions the long test tries; a million takes about half an hour.
 pub const TRANSACTIONS: &str = "OMBRA_MODEL_TRANSACTIONS";
 const TRANSACTIONS_USUALLY: u64 = 20_000;
-/// The seed of the first chain: that of a failure, or what another process does not try.
+/// The seed of the first chain, to repeat a failure or to divide the chains among processes.
 const FIRST_CHAIN: &str = "OMBRA_MODEL_FIRST_CHAIN";
 
 /// The number in an environment variable, if it is set.
