@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) ceilings: VecDeque<Run>,
     /// From this nonce on nothing is offered: a block could not take what has it.
     pub(super) closed_from: Option<u64>,
-    /// Where its sender stands in the orders.
+    /// The keys under which its sender stands in the orders: those of before a change that is going on.
     pub(super) listed: Option<Keys>,
     /// When the first one became the first, counted in such events of all senders: whoever had its turn
     /// longer ago has less.

@@ -162,7 +162,7 @@ fn module(lines: Arc<Lines>) -> RpcModule<Arc<Lines>> {
                         pending.reject(rejection(-32602, "fromBlock: given", Value::Null)).await;
                         return Ok(());
                     }
-                    // What its transactions do has no past: as many as a test asks for, and now.
+                    // The pool has no past: the stream begins with what happens now.
                     let sink = pending.accept().await?;
                     lines.streams.fetch_add(1, Ordering::SeqCst);
                     for number in 0..if length == NEVER { 0 } else { length } {
