@@ -50,12 +50,21 @@ enum Scope {
     Block,
     /// Telling what a transaction would do: all but the bytes of blobs.
     Simulation,
-    /// Those that a check may read, with a note of each write.
-    Checks { written: Vec<Written> },
+    /// Those that a check may read, with a note of each write and of each credit.
+    Checks { notes: Notes },
 }
 
 /// What only blocks need.
 const BYTES_OF_BLOBS: [TableId; 2] = [tables::BlobChunks::ID, tables::BlobRemains::ID];
+
+/// What happened to a draft for checks since it was last asked.
+#[derive(Default)]
+pub(crate) struct Notes {
+    /// Its writes, in their order.
+    pub(crate) written: Vec<Written>,
+    /// What accounts were credited with.
+    pub(crate) credited: Vec<(Address, Amount)>,
+}
 
 /// One write, and what the draft had at the place before: nothing, or a change.
 pub(crate) struct Written {
@@ -78,7 +87,7 @@ impl Draft {
     /// An empty draft that keeps only what a check may read ([`tables::READ_BY_CHECKS`]): for the
     /// pool, which checks transactions against each other and commits nothing.
     pub(crate) fn for_checks(base: Arc<dyn Read>) -> Self {
-        Self::with_scope(base, Scope::Checks { written: Vec::new() })
+        Self::with_scope(base, Scope::Checks { notes: Notes::default() })
     }
 
     const fn with_scope(base: Arc<dyn Read>, scope: Scope) -> Self {
@@ -162,10 +171,14 @@ impl Draft {
         self.is_at_end = true;
     }
 
-    /// Notes a credit at the end of the block. Credits of transactions are not noted.
-    pub(crate) fn note_credit_at_end(&mut self, address: Address, amount: Amount) {
+    /// An account was credited. A block notes that only at its end: what transactions credit is not
+    /// without a transaction of its own.
+    pub(crate) fn note_credited(&mut self, address: Address, amount: Amount) {
         if self.is_at_end {
             self.note_credit(address, amount);
+        }
+        if let Scope::Checks { notes } = &mut self.scope {
+            notes.credited.push((address, amount));
         }
     }
 
@@ -228,17 +241,11 @@ impl Draft {
         }
     }
 
-    /// The writes since the last call, in their order. Empty unless the draft is
-    /// [`Draft::for_checks`].
-    pub(crate) fn take_written(&mut self) -> Vec<Written> {
-        self.take_notes()
-    }
-
-    /// The writes that [`Draft::take_written`] would take.
-    pub(crate) fn written(&self) -> &[Written] {
-        match &self.scope {
-            Scope::Block | Scope::Simulation => &[],
-            Scope::Checks { written } => written,
+    /// What happened since the last call. Nothing unless the draft is [`Draft::for_checks`].
+    pub(crate) fn take_notes(&mut self) -> Notes {
+        match &mut self.scope {
+            Scope::Block | Scope::Simulation => Notes::default(),
+            Scope::Checks { notes } => std::mem::take(notes),
         }
     }
 
@@ -252,22 +259,15 @@ impl Draft {
         self.base.get_raw(T::ID, key)?.as_deref().map(decode_value::<T>).transpose()
     }
 
-    /// Undoes what was written since [`Draft::take_written`] was last called. Only for a draft that
+    /// Undoes what was written since [`Draft::take_notes`] was last called. Only for a draft that
     /// is [`Draft::for_checks`].
     pub(crate) fn undo_written(&mut self) {
-        for Written { row: (table, key), before } in self.take_notes().into_iter().rev() {
+        for Written { row: (table, key), before } in self.take_notes().written.into_iter().rev() {
             let rows = self.changes.entry(table).or_default();
             match before {
                 Some(before) => drop(rows.insert(key, before)),
                 None => drop(rows.remove(&key)),
             }
-        }
-    }
-
-    fn take_notes(&mut self) -> Vec<Written> {
-        match &mut self.scope {
-            Scope::Block | Scope::Simulation => Vec::new(),
-            Scope::Checks { written } => std::mem::take(written),
         }
     }
 
@@ -306,9 +306,9 @@ impl Draft {
         let rows = self.changes.entry(table).or_default();
         match &mut self.scope {
             Scope::Block | Scope::Simulation => drop(rows.insert(key, value)),
-            Scope::Checks { written } => {
+            Scope::Checks { notes } => {
                 let before = rows.insert(key.clone(), value);
-                written.push(Written { row: (table, key), before });
+                notes.written.push(Written { row: (table, key), before });
             }
         }
     }
@@ -442,7 +442,7 @@ mod tests {
         draft.insert::<Accounts>(&key, &value);
         let rows = BTreeMap::from([(key.to_bytes(), Some(encode_value::<Accounts>(&value)))]);
         base.apply(&Changes::from([(Accounts::ID, rows)]));
-        for written in draft.take_written() {
+        for written in draft.take_notes().written {
             draft.forget(&written.row);
         }
         draft.delete::<Accounts>(&key);

@@ -30,7 +30,7 @@ pub(crate) fn credit(draft: &mut Draft, to: Address, amount: Amount) -> Result<(
     let mut account = draft.get::<Accounts>(&to)?.unwrap_or_default();
     account.balance = account.balance.checked_add(amount).ok_or(OVERFLOW)?;
     draft.put::<Accounts>(&to, &account);
-    draft.note_credit_at_end(to, amount);
+    draft.note_credited(to, amount);
     Ok(())
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use types::{Account, Address, Amount, BondChange, Hash};
+use types::{Address, Amount, BondChange, Hash};
 
 use crate::bonds;
-use crate::draft::{Draft, RowId, Written};
+use crate::draft::RowId;
 use crate::error::StorageError;
-use crate::table::{Key, Table, decode_value, encode_value};
-use crate::tables::{Accounts, Bonds};
+use crate::table::{decode_value, encode_value};
+use crate::tables::Bonds;
 use crate::tx::envelope::Charge;
 
 /// A transaction in the draft.
@@ -50,53 +50,20 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// What the writes that `draft` has noted changed. `writers` are those of before.
-    pub(super) fn of(
-        payer: &Payer,
-        draft: &Draft,
-        writers: &HashMap<RowId, Writers>,
-    ) -> Result<Self, StorageError> {
-        let (mut undo, written) = (Self::default(), draft.written());
-        for (position, Written { row, before }) in written.iter().enumerate() {
-            let earlier = written.get(..position).unwrap_or_default();
-            if earlier.iter().any(|write| write.row == *row) {
-                continue;
-            }
-            if row.0 == Accounts::ID {
-                undo.note_account(&row.1, before.as_ref(), payer, draft)?;
-            } else if let Some(before) = before
-                && writers.contains_key(row)
-            {
-                undo.before.push((row.clone(), before.clone()));
+    /// What a transaction did to accounts, which were credited with so much by it.
+    pub(super) fn of(payer: &Payer, credited: Vec<(Address, Amount)>) -> Self {
+        let debit = u128::from(payer.had.get().saturating_sub(payer.left.get()));
+        let paid = i128::try_from(debit).unwrap_or(i128::MAX).saturating_neg();
+        let mut balances = Vec::with_capacity(credited.len().saturating_add(1));
+        balances.push((payer.address, paid));
+        for (address, amount) in credited {
+            let amount = i128::from(amount.get());
+            match balances.iter_mut().find(|(known, _)| *known == address) {
+                Some((_, change)) => *change = change.saturating_add(amount),
+                None => balances.push((address, amount)),
             }
         }
-        Ok(undo)
-    }
-
-    fn note_account(
-        &mut self,
-        key: &[u8],
-        before: Option<&Option<Vec<u8>>>,
-        payer: &Payer,
-        draft: &Draft,
-    ) -> Result<(), StorageError> {
-        let address = <Address as Key>::from_bytes(key)
-            .ok_or(StorageError::Inconsistent { what: "the key of an account" })?;
-        let balance = |account: Option<Account>| account.unwrap_or_default().balance;
-        let before = if address == payer.address {
-            // The check has read it already: the database is not asked once more.
-            self.debit = u128::from(payer.had.get().saturating_sub(payer.left.get()));
-            payer.had
-        } else {
-            balance(match before {
-                Some(before) => before.as_deref().map(decode_value::<Accounts>).transpose()?,
-                None => draft.below::<Accounts>(key)?,
-            })
-        };
-        let after = balance(draft.get::<Accounts>(&address)?);
-        let change = i128::from(after.get()).saturating_sub(i128::from(before.get()));
-        self.balances.push((address, change));
-        Ok(())
+        Self { debit, balances, before: Vec::new() }
     }
 
     pub(super) const fn debit(&self) -> u128 {
@@ -142,13 +109,19 @@ pub(super) fn is_last_of(writers: &mut HashMap<RowId, Writers>, row: &RowId, tx:
     is_last
 }
 
-/// One more transaction has written the row; its hash is kept where the order counts.
-pub(super) fn add_writer(all: &mut HashMap<RowId, Writers>, row: &RowId, hash: Option<Hash>) {
+/// One more transaction has written the row; its hash is kept where the order counts. Answers whether an
+/// earlier one has written it.
+pub(super) fn add_writer(
+    all: &mut HashMap<RowId, Writers>,
+    row: &RowId,
+    hash: Option<Hash>,
+) -> bool {
     // Most rows have been written before. Their names are not copied once more.
     if let Some(writers) = all.get_mut(row) {
         writers.count = writers.count.saturating_add(1);
         writers.order.extend(hash);
-        return;
+        return true;
     }
     all.insert(row.clone(), Writers { count: 1, order: hash.into_iter().collect() });
+    false
 }

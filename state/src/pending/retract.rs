@@ -108,6 +108,6 @@ impl PendingState {
             }
         }
         // These writes belong to no transaction.
-        drop(draft.take_written());
+        drop(draft.take_notes());
     }
 }

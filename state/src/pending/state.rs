@@ -11,7 +11,7 @@ use super::admitted::{Admitted, Payer, Undo, Writers, add_writer, is_last_of, ta
 use crate::bonds;
 use crate::chain::ChainRules;
 use crate::context::Context;
-use crate::draft::{Draft, RowId};
+use crate::draft::{Draft, Notes, RowId, Written};
 use crate::error::{StorageError, TxError};
 use crate::execute::{check, check_funds, execute_if};
 use crate::fees::{Price, charged_bytes, is_vote};
@@ -187,25 +187,23 @@ impl PendingState {
             };
         self.changes = self.changes.wrapping_add(1);
         let is_v7 = self.rules.is_v7();
-        let undo = if is_v7 {
-            Undo::of(&Payer { address: tx.from(), had, left }, draft, &self.writers)
+        let Notes { mut written, credited } = draft.take_notes();
+        let mut undo = if is_v7 {
+            Undo::of(&Payer { address: tx.from(), had, left }, credited)
         } else {
-            Ok(Undo::default())
+            Undo::default()
         };
-        let undo = match undo {
-            Ok(undo) => undo,
-            Err(fault) => {
-                draft.undo_written();
-                return Err(fault.into());
-            }
-        };
-        let written = draft.take_written();
-        let mut rows: Vec<RowId> = written.into_iter().map(|write| write.row).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        for row in &rows {
+        // Of several writes of a row the first stays, which knows what the row was before the transaction.
+        written.sort_by(|a, b| a.row.cmp(&b.row));
+        written.dedup_by(|later, first| later.row == first.row);
+        let mut rows = Vec::with_capacity(written.len());
+        for Written { row, before } in written {
             let in_order = is_v7 && row.0 != Accounts::ID;
-            add_writer(&mut self.writers, row, in_order.then(|| tx.hash()));
+            let is_shared = add_writer(&mut self.writers, &row, in_order.then(|| tx.hash()));
+            if let Some(before) = before.filter(|_| in_order && is_shared) {
+                undo.before.push((row.clone(), before));
+            }
+            rows.push(row);
         }
         if is_v7 {
             let debits = self.debits.entry(tx.from()).or_default();
@@ -303,7 +301,7 @@ impl PendingState {
             }
         }
         // These writes belong to no transaction.
-        drop(draft.take_written());
+        drop(draft.take_notes());
         Ok(is_right)
     }
 
