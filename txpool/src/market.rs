@@ -118,18 +118,22 @@ impl Market {
 
     /// A transaction is not executable any more.
     pub(crate) fn remove(&mut self, id: SenderId, nonce: u64, arrival: u64) {
-        self.remove_all(id, &[(nonce, arrival)]);
+        self.remove_all(id, std::iter::once((nonce, arrival)));
     }
 
     /// These transactions of a sender, by nonce and arrival, are not executable any more. The sender is put
     /// into its new places once.
-    pub(crate) fn remove_all(&mut self, id: SenderId, removed: &[(u64, u64)]) {
-        for (_, arrival) in removed {
-            self.ages.remove(arrival);
+    pub(crate) fn remove_all(
+        &mut self,
+        id: SenderId,
+        removed: impl Iterator<Item = (u64, u64)> + Clone,
+    ) {
+        for (_, arrival) in removed.clone() {
+            self.ages.remove(&arrival);
         }
         let least = self.kept.least();
         self.change(id, |line, waits| {
-            line.remove_all(removed.iter().map(|(nonce, _)| *nonce), least, waits);
+            line.remove_all(removed.map(|(nonce, _)| nonce), least, waits);
         });
     }
 

@@ -479,21 +479,22 @@ impl Contents {
     /// finds its new places only once.
     fn withdraw_all(&mut self, slots: &[Slot]) {
         let Some(market) = &mut self.market else { return };
-        let mut of_sender: BTreeMap<SenderId, (usize, Vec<(u64, u64)>)> = BTreeMap::new();
+        let mut removed: Vec<(SenderId, usize, (u64, u64))> = Vec::with_capacity(slots.len());
         for (position, slot) in slots.iter().enumerate() {
             if let Some(Entry { tx, sender, arrival, place: EntryPlace::Pending(_), .. }) =
                 self.entries.get(*slot)
             {
-                let (last, removed) = of_sender.entry(*sender).or_default();
-                *last = position;
-                removed.push((tx.nonce(), *arrival));
+                removed.push((*sender, position, (tx.nonce(), *arrival)));
             }
         }
+        removed.sort_unstable();
         // Whose last one comes first in the block had its turn first.
-        let mut in_turn: Vec<_> = of_sender.into_iter().collect();
-        in_turn.sort_unstable_by_key(|(_, (last, _))| *last);
-        for (id, (_, removed)) in in_turn {
-            market.remove_all(id, &removed);
+        let of_sender = removed.chunk_by(|(id, ..), (other, ..)| id == other);
+        let mut in_turn: Vec<_> =
+            of_sender.filter_map(|those| Some((those.last()?, those))).collect();
+        in_turn.sort_unstable_by_key(|((_, position, _), _)| *position);
+        for ((id, ..), those) in in_turn {
+            market.remove_all(*id, those.iter().map(|(.., place)| *place));
         }
     }
 

@@ -1,7 +1,5 @@
 //! The lines of all senders, and how much in them waits for the base fee to fall.
 
-use std::collections::BTreeMap;
-
 use super::line::{Keys, Line, Part};
 use super::offer::{Offer, Rate};
 use super::waits::Waits;
@@ -10,7 +8,9 @@ use crate::senders::SenderId;
 /// One line for each sender with something executable.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    by_sender: BTreeMap<SenderId, Line>,
+    /// By the number of the sender. The numbers are used again, so there are as many places as there ever
+    /// were senders at once.
+    by_sender: Vec<Option<Box<Line>>>,
     /// How often a sender got another first transaction.
     turns: u64,
     waits: Waits,
@@ -45,7 +45,7 @@ impl Lines {
     }
 
     pub(super) fn get(&self, id: SenderId) -> Option<&Line> {
-        self.by_sender.get(&id)
+        self.by_sender.get(id)?.as_deref()
     }
 
     /// The first transaction of the sender that waits for the base fee to fall.
@@ -81,25 +81,34 @@ impl Lines {
         id: SenderId,
         change: impl FnOnce(&mut Line, &mut Waits),
     ) -> Moved {
-        let line = self.by_sender.entry(id).or_default();
+        let mut line = self.by_sender.get_mut(id).and_then(Option::take).unwrap_or_default();
         let (before, kept_before) = (line.listed, line.kept);
         let first = |line: &Line| line.offers.front().map(|offer| offer.nonce);
-        let first_before = first(line);
-        change(line, &mut self.waits);
-        if first(line) != first_before {
+        let first_before = first(&line);
+        change(&mut line, &mut self.waits);
+        if first(&line) != first_before {
             line.since = self.turns;
             self.turns = self.turns.saturating_add(1);
         }
         line.listed = line.keys();
-        let (now, kept, is_empty) = (line.listed, line.kept, line.offers.is_empty());
-        if is_empty {
-            self.by_sender.remove(&id);
+        let (now, kept) = (line.listed, line.kept);
+        if !line.offers.is_empty() {
+            self.put(id, line);
         }
         Moved { before, now, kept_before, kept }
     }
 
+    fn put(&mut self, id: SenderId, line: Box<Line>) {
+        if self.by_sender.len() <= id {
+            self.by_sender.resize_with(id.saturating_add(1), || None);
+        }
+        if let Some(place) = self.by_sender.get_mut(id) {
+            *place = Some(line);
+        }
+    }
+
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&SenderId, &Line)> {
-        self.by_sender.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SenderId, &Line)> {
+        self.by_sender.iter().enumerate().filter_map(|(id, line)| Some((id, line.as_deref()?)))
     }
 }

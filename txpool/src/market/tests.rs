@@ -46,27 +46,27 @@ impl Market {
             else {
                 unreachable!("no line is empty, and each is listed where it stands")
             };
-            let head = (head.0, head.1, *id, highest);
+            let head = (head.0, head.1, id, highest);
             assert!(self.orders.heads.contains(&head));
             assert_eq!(leads, self.orders.leads.contains(&tipless(head, since)));
             if !is_closed {
                 offering.add(highest, 1);
             }
-            assert_eq!(!is_kept, self.orders.tails.contains(&(tail.0, tail.1, *id)));
+            assert_eq!(!is_kept, self.orders.tails.contains(&(tail.0, tail.1, id)));
             let lowest = line.offers.iter().map(|offer| offer.highest).min();
             assert_eq!(lowest, Some(floor));
-            let in_floors = self.orders.floors.contains(&(floor, tail.0, tail.1, *id));
+            let in_floors = self.orders.floors.contains(&(floor, tail.0, tail.1, id));
             assert_eq!(!is_kept && floor < u64::MAX, in_floors);
-            assert_eq!(weight > 0, self.kept.holders.contains(&(weight, *id)));
+            assert_eq!(weight > 0, self.kept.holders.contains(&(weight, id)));
             holders = holders.saturating_add(usize::from(weight > 0));
             assert_eq!(line.kept.count < line.lead, tenth.next.is_some());
             if let Some((bytes, arrival)) = tenth.next {
                 let weight = weight.saturating_add(bytes.max(self.kept.least()));
-                assert!(self.kept.wanting.contains(&(weight, arrival, *id)));
+                assert!(self.kept.wanting.contains(&(weight, arrival, id)));
                 wanting = wanting.saturating_add(1);
             }
             let is_floor = is_kept && floor < u64::MAX;
-            assert_eq!(is_floor, self.kept.floors.contains(&(floor, *id)));
+            assert_eq!(is_floor, self.kept.floors.contains(&(floor, id)));
             floors = floors.saturating_add(usize::from(is_floor));
             kept.count = kept.count.saturating_add(line.kept.count);
             kept.bytes = kept.bytes.saturating_add(bytes);
@@ -176,10 +176,8 @@ fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change,
             if later < list.len() {
                 removed.push(list.remove(later));
             }
-            let removed: Vec<(u64, u64)> =
-                removed.iter().map(|it| (it.nonce, it.arrival)).collect();
             if !removed.is_empty() {
-                market.remove_all(sender, &removed);
+                market.remove_all(sender, removed.iter().map(|it| (it.nonce, it.arrival)));
             }
         }
         Change::BaseFee(base_fee) => market.follow(base_fee),
