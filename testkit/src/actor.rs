@@ -1,13 +1,14 @@
 //! Somebody with a key who signs transactions, and the plainest fields of each kind.
 
+use anyhow::Context as _;
 use types::build::{Envelope, build_tx};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, ChatTurn, MinerRegister, Transfer,
+    BlobInit, ChatTurn, MinerRegister, ToolCall, Transfer,
 };
 use types::{Address, Amount, Body, Hash, Keypair, ids};
 
-use crate::workload::envelope;
+use crate::workload::{envelope, keys};
 
 /// A key, and the nonce that its next transaction has.
 #[derive(Clone, Debug)]
@@ -91,6 +92,12 @@ impl Actor {
     }
 }
 
+/// The first development accounts, who have sent nothing yet.
+pub fn people<const N: usize>() -> anyhow::Result<[Actor; N]> {
+    let keys: [Keypair; N] = keys(N)?.try_into().ok().context("as many keys")?;
+    Ok(keys.map(Actor::new))
+}
+
 /// The conversation that everything belongs to unless it is said otherwise.
 #[must_use]
 pub fn conversation() -> Hash {
@@ -123,7 +130,13 @@ pub fn turn(content: &str) -> ChatTurn {
 
 #[must_use]
 pub fn step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> Body {
-    Body::AgentStep(AgentStep {
+    Body::AgentStep(plain_step(agent_run_id, step_index, output_tokens))
+}
+
+/// The fields of [`step`].
+#[must_use]
+pub fn plain_step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> AgentStep {
+    AgentStep {
         agent_run_id,
         step_index,
         output_tokens,
@@ -131,7 +144,19 @@ pub fn step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> Body {
         thought_blob_id: None,
         tool_calls: None,
         output_blob_id: None,
-    })
+    }
+}
+
+/// A call of a tool that went well.
+#[must_use]
+pub fn tool_call(name: &str) -> ToolCall {
+    ToolCall {
+        name: name.to_owned(),
+        args_hash: Hash::digest(b"arguments"),
+        result_hash: Hash::digest(b"result"),
+        duration_ms: 87,
+        ok: true,
+    }
 }
 
 /// An end with what is earned, refunded and burned.

@@ -28,15 +28,15 @@ impl Books {
     /// Reads the chain; `miners` are all that could work.
     pub fn of(node: SocketAddr, miners: &[MinerHome]) -> anyhow::Result<Self> {
         let mut connection = Connection::open(node)?;
-        let listed = pages(&mut connection, |page| ("ombra_listAgentRuns", json!([{}, page])))?;
+        let listed = connection.pages("ombra_listAgentRuns", |page| json!([{}, page]))?;
         let runs = listed.into_iter().map(|run| (text(&run, "prompt").to_owned(), run)).collect();
         let supply = connection.call("ombra_getSupply", &json!([]))?;
         let mut accounts = BTreeMap::new();
         for miner in miners {
             let address = miner.address().to_string();
             let account = connection.call("ombra_getAccount", &json!([address]))?;
-            let list = |page| ("ombra_getAccountTransactions", json!([address, page]));
-            let sent = pages(&mut connection, list)?;
+            let list = |page: &Value| json!([address, page]);
+            let sent = connection.pages("ombra_getAccountTransactions", list)?;
             let sent = sent.into_iter().filter(|tx| is_from(tx, &address)).collect();
             accounts.insert(address, (account, sent));
         }
@@ -76,7 +76,7 @@ impl Books {
             self.runs.values().filter(|run| text(run, "minerAddress") == address).collect();
         let earned =
             own.iter().map(|run| micro(run, "minerReward")).sum::<anyhow::Result<u64>>()?;
-        let told: Value = serde_json::from_str(&miner.tell(&["earnings", "--json"])?)?;
+        let told = miner.told(&["earnings"])?;
         ensure!(told["earned_micro"] == json!(earned), "{earned} were earned; it says {told}");
         let gained = micro(account, "balance")?.checked_sub(FUNDS);
         ensure!(gained == Some(earned), "{earned} were earned, and {gained:?} gained");
@@ -117,25 +117,4 @@ fn is_filler(tx: &Value, address: &str) -> bool {
 
 fn is_from(tx: &Value, address: &str) -> bool {
     text(tx, "from").eq_ignore_ascii_case(address)
-}
-
-/// All items of a list.
-fn pages(
-    connection: &mut Connection,
-    call: impl Fn(Value) -> (&'static str, Value),
-) -> anyhow::Result<Vec<Value>> {
-    let (mut items, mut cursor) = (Vec::new(), Value::Null);
-    loop {
-        let mut page = json!({ "limit": 500 });
-        if !cursor.is_null() {
-            page["cursor"] = cursor;
-        }
-        let (method, params) = call(page);
-        let mut answer = connection.call(method, &params)?;
-        items.extend(answer["items"].as_array().cloned().unwrap_or_default());
-        cursor = answer["nextCursor"].take();
-        if cursor.is_null() {
-            return Ok(items);
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::node::PATIENCE;
+use crate::node::{PATIENCE, wait_until};
 
 /// Where the gateway is, and with which key it is asked.
 #[derive(Clone, Debug)]
@@ -100,6 +100,13 @@ impl Client {
         headers: Headers<'_>,
     ) -> anyhow::Result<TcpStream> {
         self.open("POST", path, body, headers)
+    }
+
+    /// Waits until the gateway takes requests in.
+    pub fn is_served(&self) -> anyhow::Result<()> {
+        wait_until("the gateway to take requests in", || {
+            Ok(self.get("/healthz", &[]).is_ok_and(|answer| answer.status == 200))
+        })
     }
 
     /// What is at a path.

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use crate::node::program;
-use crate::process::{Process, ended, lines_to};
+use crate::process::{Process, last_lines, lines_to, output};
 
 /// The account that pays.
 pub const ACCOUNT: usize = 2;
@@ -42,20 +42,22 @@ impl Home {
 
     /// Makes a key; what clients send.
     pub fn new_key(&self, name: &str, arguments: &[&str]) -> anyhow::Result<String> {
-        let told = self.tell(&[&["key", "new", "--name", name, "--json"], arguments].concat())?;
-        let told: Value = serde_json::from_str(&told)?;
+        let told = self.told(&[&["key", "new", "--name", name], arguments].concat())?;
         Ok(told["key"].as_str().context("a key")?.to_owned())
     }
 
     /// What `ombra gateway ARGUMENTS` prints.
     pub fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let mut command = self.command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = ended(command.spawn()?)?;
+        let output = output(&mut self.command(arguments))?;
         let said = String::from_utf8_lossy(&output.stderr);
         let printed = String::from_utf8(output.stdout)?;
         ensure!(output.status.success(), "ombra gateway {}: {said}{printed}", arguments.join(" "));
         Ok(printed)
+    }
+
+    /// The same as JSON.
+    pub fn told(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.tell(&[arguments, &["--json"]].concat())?)?)
     }
 
     /// Starts it and waits until it takes requests in.
@@ -93,9 +95,7 @@ impl Home {
     #[must_use]
     pub fn logged(&self) -> String {
         let logged = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        let lines: Vec<_> = logged.lines().collect();
-        let begin = lines.len().saturating_sub(LOGGED_LINES);
-        lines.get(begin..).unwrap_or_default().join("\n")
+        last_lines(&logged, LOGGED_LINES)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

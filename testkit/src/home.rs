@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::http::Connection;
-use crate::node::{DevOptions, wait_for, wait_for_endpoint};
+use crate::node::{DevOptions, wait_for_endpoint, wait_until};
 use crate::process::Process;
 
 /// A home, and the node that may run in it. Dropping it kills the node.
@@ -122,8 +122,8 @@ impl HomeNode {
 
     /// Waits until its chain has this height.
     pub fn reaches(&self, height: u64) -> anyhow::Result<()> {
-        wait_for(&format!("height {height} in {}", self.home.display()), || {
-            Ok((self.height()? >= height).then_some(()))
+        wait_until(&format!("height {height} in {}", self.home.display()), || {
+            Ok(self.height()? >= height)
         })
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
 #[derive(Debug)]
@@ -79,18 +80,35 @@ impl Connection {
     }
 
     /// Calls a method and answers its result.
-    pub fn call(
-        &mut self,
-        method: &str,
-        params: &serde_json::Value,
-    ) -> anyhow::Result<serde_json::Value> {
-        let call =
-            serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let mut answer: serde_json::Value = serde_json::from_str(&self.post(&call.to_string())?)?;
+    pub fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        let answer = self.post(&call_body(method, params))?;
+        let mut answer: Value = serde_json::from_str(&answer)?;
         match answer.get_mut("result") {
             Some(result) => Ok(result.take()),
             None => bail!("{method}: {answer}"),
         }
+    }
+
+    /// All items of a list; `params` are those of the call with these options of a page.
+    pub fn pages(
+        &mut self,
+        method: &str,
+        params: impl Fn(&Value) -> Value,
+    ) -> anyhow::Result<Vec<Value>> {
+        let (mut items, mut page) = (Vec::new(), json!({ "limit": 500 }));
+        loop {
+            let mut answer = self.call(method, &params(&page))?;
+            items.extend(answer["items"].as_array().cloned().unwrap_or_default());
+            page["cursor"] = answer["nextCursor"].take();
+            if page["cursor"].is_null() {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Sends a signed transaction; answers what the node said, a rejection too.
+    pub fn send(&mut self, text: &str) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.post(&send_body(&[text.to_owned()]))?)?)
     }
 }
 
@@ -150,6 +168,12 @@ fn read_line(stream: &mut impl BufRead, line: &mut String) -> std::io::Result<()
     }
 }
 
+/// One call of a method.
+#[must_use]
+pub fn call_body(method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
+}
+
 /// One call, or a JSON-RPC array of calls, of `ombra_sendTransaction`.
 #[must_use]
 pub fn send_body(texts: &[String]) -> String {
@@ -176,6 +200,6 @@ pub fn send_together_body(texts: &[String]) -> String {
 
 /// The committed nonce of an account.
 pub fn account_nonce(connection: &mut Connection, address: &str) -> anyhow::Result<u64> {
-    let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;
-    account.get("nonce").and_then(serde_json::Value::as_u64).context("an account without nonce")
+    let account = connection.call("ombra_getAccount", &json!([address]))?;
+    account.get("nonce").and_then(Value::as_u64).context("an account without nonce")
 }

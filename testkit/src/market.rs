@@ -168,8 +168,14 @@ impl Saying {
     /// The reveal that opens it.
     #[must_use]
     pub fn reveal(&self, by: &Committer) -> Body {
+        Body::CallReveal(self.plain_reveal(by))
+    }
+
+    /// Its fields.
+    #[must_use]
+    pub fn plain_reveal(&self, by: &Committer) -> CallReveal {
         let Usage { input_tokens, output_tokens, fuel } = self.usage;
-        Body::CallReveal(CallReveal {
+        CallReveal {
             call_id: by.call_id,
             round: by.round,
             salt: salt(by),
@@ -180,7 +186,7 @@ impl Saying {
             fuel,
             receipt_hash: self.receipt_hash,
             reason: None,
-        })
+        }
     }
 }
 

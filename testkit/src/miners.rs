@@ -13,8 +13,8 @@ use types::{Address, Body, Hash, Keypair};
 use crate::actor::Actor;
 use crate::http::{self, Connection};
 use crate::node::{program, wait_for};
-use crate::process::{Process, ended, lines_to};
-use crate::workload::keys;
+use crate::process::{Process, last_lines, lines_to, output};
+use crate::workload::key;
 
 /// Lines of a log that explain a fault.
 const LOGGED_LINES: usize = 40;
@@ -38,8 +38,7 @@ impl MinerHome {
     ) -> anyhow::Result<Self> {
         let folder = folder.join(format!("miner-{account}"));
         std::fs::create_dir_all(&folder)?;
-        let key = keys(account + 1)?.pop().context("a key")?;
-        let home = Self { account, folder, rpc, key };
+        let home = Self { account, folder, rpc, key: key(account)? };
         home.configure(settings)?;
         Ok(home)
     }
@@ -61,6 +60,12 @@ impl MinerHome {
         self.account
     }
 
+    /// Where its node answers.
+    #[must_use]
+    pub const fn rpc(&self) -> SocketAddr {
+        self.rpc
+    }
+
     /// The folder of the wallet's journal and of its tools.
     #[must_use]
     pub fn data(&self) -> PathBuf {
@@ -76,9 +81,7 @@ impl MinerHome {
     #[must_use]
     pub fn explain(&self, fault: &anyhow::Error) -> anyhow::Error {
         let logged = self.logged().unwrap_or_default();
-        let lines: Vec<_> = logged.lines().collect();
-        let begin = lines.len().saturating_sub(LOGGED_LINES);
-        let last = lines.get(begin..).unwrap_or_default().join("\n");
+        let last = last_lines(&logged, LOGGED_LINES);
         anyhow!("{fault:#}\nthe miner of account {} said at last:\n{last}", self.account)
     }
 
@@ -102,12 +105,15 @@ impl MinerHome {
 
     /// What `ombra miner ARGUMENTS` prints about this wallet.
     pub fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let mut command = self.command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = ended(command.spawn()?)?;
+        let output = output(&mut self.command(arguments))?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "ombra miner {}: {said}", arguments.join(" "));
         Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// The same as JSON.
+    pub fn told(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.tell(&[arguments, &["--json"]].concat())?)?)
     }
 
     /// What `ombra miner verify` prints about a receipt.
@@ -115,8 +121,7 @@ impl MinerHome {
         let mut command = program();
         command.args(["miner", "verify"]).arg(receipt);
         command.args(["--rpc", &format!("http://{}", self.rpc)]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = ended(command.spawn()?)?;
+        let output = output(&mut command)?;
         let said = String::from_utf8(output.stdout)?;
         ensure!(output.status.success(), "the receipt is not verified: {said}");
         Ok(said)
@@ -164,8 +169,7 @@ pub struct Requester {
 impl Requester {
     /// Development account `account`, which has sent nothing yet.
     pub fn new(account: usize, node: SocketAddr) -> anyhow::Result<Self> {
-        let actor = Actor::new(keys(account + 1)?.pop().context("a key")?);
-        Ok(Self { actor, node })
+        Ok(Self { actor: Actor::new(key(account)?), node })
     }
 
     /// Development account `account`, whatever it has sent.
@@ -222,8 +226,7 @@ impl Requester {
 
     fn deliver(&self, text: &str) -> anyhow::Result<String> {
         let mut connection = Connection::open(self.node)?;
-        let sent = connection.post(&http::send_body(&[text.to_owned()]))?;
-        let sent: Value = serde_json::from_str(&sent)?;
+        let sent = connection.send(text)?;
         let hash = sent["result"]["hash"].as_str();
         let hash = hash.with_context(|| format!("a transaction was refused: {sent}"))?;
         let told = connection.call("ombra_waitForTransaction", &json!([hash]))?;

@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http::Connection;
-use crate::node::{binary, wait_for, wait_for_endpoint};
+use crate::http::{self, Connection};
+use crate::node::{binary, wait_for, wait_for_endpoint, wait_until};
 use crate::process::{self, Signal};
 
 /// Ports that `ombra testnet --local` gives each node.
@@ -122,8 +122,7 @@ impl Net {
         let members = nodes.iter().map(|node| {
             let (name, home) = (text(node, "name")?, PathBuf::from(text(node, "home")?));
             let (rpc, binary) = (text(node, "rpc")?.parse()?, binary.clone());
-            let (launcher, environment) = (Vec::new(), Vec::new());
-            Ok(Member { name, rpc, launcher, environment, home, binary, process: None })
+            Ok(Member { home, binary, ..Member::elsewhere(name, rpc) })
         });
         Ok(Self { members: members.collect::<anyhow::Result<_>>()?, folder })
     }
@@ -136,14 +135,20 @@ impl Net {
     /// Writes the homes, starts all nodes, and waits until each is connected with each.
     pub fn start_as(options: &NetOptions) -> anyhow::Result<Self> {
         let mut net = Self::make_as(options)?;
-        for member in &mut net.members {
-            member.start()?;
-        }
-        let others = net.members.len().saturating_sub(1);
-        for member in &net.members {
-            member.meets(others)?;
-        }
+        net.start_all()?;
         Ok(net)
+    }
+
+    /// Starts all nodes, and waits until each is connected with each.
+    pub fn start_all(&mut self) -> anyhow::Result<()> {
+        self.members.iter_mut().try_for_each(Member::start)?;
+        self.meet_all()
+    }
+
+    /// Waits until each running node is connected with each other one.
+    pub fn meet_all(&self) -> anyhow::Result<()> {
+        let count = self.running().count();
+        self.running().try_for_each(|member| member.meets(count.saturating_sub(1)))
     }
 
     /// Runs the script of the testnet.
@@ -304,7 +309,11 @@ impl Member {
 
     /// The seed of the key that names it on the networks.
     pub fn node_key(&self) -> anyhow::Result<[u8; 32]> {
-        let text = std::fs::read_to_string(self.home.join("keys/node.key"))?;
+        self.seed("node.key")
+    }
+
+    fn seed(&self, file: &str) -> anyhow::Result<[u8; 32]> {
+        let text = std::fs::read_to_string(self.home.join("keys").join(file))?;
         let seed = types::Hash::parse(text.trim_end()).ok().context("a key file holds a seed")?;
         Ok(*seed.as_bytes())
     }
@@ -323,9 +332,7 @@ impl Member {
 
     /// The key that it votes with.
     pub fn validator_key(&self) -> anyhow::Result<types::Keypair> {
-        let text = std::fs::read_to_string(self.home.join("keys/validator.key"))?;
-        let seed = types::Hash::parse(text.trim_end()).ok().context("a key file holds a seed")?;
-        Ok(types::Keypair::from_seed(seed.as_bytes()))
+        Ok(types::Keypair::from_seed(&self.seed("validator.key")?))
     }
 
     /// The program, as this node starts it.
@@ -391,8 +398,7 @@ impl Member {
 
     /// Sends a signed transaction and answers its hash.
     pub fn send(&self, text: &str) -> anyhow::Result<String> {
-        let sent = Connection::open(self.rpc)?.post(&crate::http::send_body(&[text.to_owned()]))?;
-        let sent: Value = serde_json::from_str(&sent)?;
+        let sent = Connection::open(self.rpc)?.send(text)?;
         let hash = sent.pointer("/result/hash").and_then(Value::as_str);
         Ok(hash.with_context(|| format!("{} refused: {sent}", self.name))?.to_owned())
     }
@@ -416,9 +422,7 @@ impl Member {
 
     /// Waits until its chain is so high.
     pub fn reaches(&self, height: u64) -> anyhow::Result<()> {
-        wait_for(&format!("height {height} on {}", self.name), || {
-            Ok((self.height()? >= height).then_some(()))
-        })
+        wait_until(&format!("height {height} on {}", self.name), || Ok(self.height()? >= height))
     }
 
     /// The hash of its block at `height`.
@@ -435,9 +439,8 @@ impl Member {
         let addresses = addresses.context("net_info has listen addresses")?;
         let address = addresses.last().and_then(Value::as_str).context("no address")?;
         let change = json!([{ "addGossip": address }]);
-        let call =
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "admin_changePeer", "params": change });
-        let answer = crate::http::post_to_socket(&self.home.join("admin.sock"), &call.to_string())?;
+        let call = http::call_body("admin_changePeer", &change);
+        let answer = http::post_to_socket(&self.home.join("admin.sock"), &call)?;
         let answer: Value = serde_json::from_str(&answer)?;
         answer.get("result").map(drop).with_context(|| format!("refused: {answer}"))
     }
@@ -450,11 +453,11 @@ impl Member {
 
     /// Waits until it lists so many peers, all of them also on the network for transactions.
     pub fn meets(&self, count: usize) -> anyhow::Result<()> {
-        wait_for(&format!("{count} peers of {}", self.name), || {
+        wait_until(&format!("{count} peers of {}", self.name), || {
             let peers = self.peers()?;
             // Only that network knows heights.
             let all_known = peers.iter().all(|peer| peer.get("height").is_some());
-            Ok((peers.len() == count && all_known).then_some(()))
+            Ok(peers.len() == count && all_known)
         })
     }
 }

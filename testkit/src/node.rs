@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http::Connection;
+use crate::http::{Connection, call_body};
 use crate::process::{self, Process};
 
 /// How long anything that a test waits for may take.
@@ -134,8 +134,7 @@ impl Node {
     /// Runs the node's binary with other arguments and answers what it printed.
     pub fn ombra(&self, arguments: &[&str]) -> anyhow::Result<std::process::Output> {
         let mut command = plain(&self.options.binary);
-        command.args(arguments).stdin(Stdio::null());
-        process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+        process::output(command.args(arguments))
     }
 
     /// Calls a method and answers its result.
@@ -145,9 +144,8 @@ impl Node {
 
     /// Calls a method that must be refused and answers the error object.
     pub fn rejection(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let answer: Value =
-            serde_json::from_str(&Connection::open(self.rpc)?.post(&call.to_string())?)?;
+        let answer = Connection::open(self.rpc)?.post(&call_body(method, params))?;
+        let answer: Value = serde_json::from_str(&answer)?;
         answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
     }
 
@@ -257,4 +255,12 @@ pub fn wait_for<T>(
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Waits until something holds, asking again and again until the deadline.
+pub fn wait_until(
+    what: &str,
+    mut holds: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<()> {
+    wait_for(what, || Ok(holds()?.then_some(())))
 }

@@ -58,3 +58,26 @@ pub fn each<T: Sync>(
     );
     Ok(())
 }
+
+/// Works on all cases at once; answers what came of each, in their order. One that failed is an error.
+pub fn at_once<T: Sync, R: Send>(
+    cases: &[T],
+    work: impl Fn(usize, &T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let cases = cases.iter().enumerate();
+        let working: Vec<_> =
+            cases.map(|(place, case)| scope.spawn(move || work(place, case))).collect();
+        let mut results = Vec::new();
+        for one in working {
+            results.push(joined(one.join(), "a case")?);
+        }
+        Ok(results)
+    })
+}
+
+/// What somebody who worked in a thread says at the end.
+pub fn joined<T>(ended: std::thread::Result<anyhow::Result<T>>, who: &str) -> anyhow::Result<T> {
+    ended.map_err(|_panic| anyhow!("{who} panicked"))?
+}

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -95,6 +95,28 @@ pub fn ended(mut process: Child) -> anyhow::Result<Output> {
         format!("it printed: {}", printed.join("\n"))
     })?;
     Ok(Output { status, stdout, stderr })
+}
+
+/// How a command ends that reads nothing, and what it prints.
+pub fn output(command: &mut Command) -> anyhow::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(command.spawn().with_context(|| format!("starting {command:?}"))?)
+}
+
+/// Runs a command to its end, however long it takes; answers what it printed, without the space around.
+pub fn run(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let Output { status, stdout, stderr } = command.output().with_context(|| name.clone())?;
+    let said = String::from_utf8_lossy(&stderr);
+    ensure!(status.success(), "{name} ended with {status}: {}", said.trim());
+    Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
+}
+
+/// The last lines of a log, so many of them.
+#[must_use]
+pub fn last_lines(logged: &str, count: usize) -> String {
+    let lines: Vec<_> = logged.lines().collect();
+    lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join("\n")
 }
 
 fn reading(mut pipe: impl Read + Send + 'static) -> JoinHandle<std::io::Result<Vec<u8>>> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use types::tx::Protection;
 use types::{Address, Body, Hash, Late};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, finish, step};
 use crate::http::{self, Connection};
 
 /// A connection to a node.
@@ -24,6 +24,15 @@ impl Senders {
 
     pub fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
         self.connection.call(method, params)
+    }
+
+    /// All items of a list, as [`Connection::pages`] has them.
+    pub fn pages(
+        &mut self,
+        method: &str,
+        params: impl Fn(&Value) -> Value,
+    ) -> anyhow::Result<Vec<Value>> {
+        self.connection.pages(method, params)
     }
 
     /// Sends texts; answers what the node said of each, in their order.
@@ -100,6 +109,21 @@ impl Senders {
         let text = submitter.sign(&Body::AgentRequest(request));
         self.include(&[text])?;
         Ok(run)
+    }
+
+    /// Has a miner claim a run and end it after one step, for this reward and this refund.
+    pub fn complete(
+        &mut self,
+        miner: &mut Actor,
+        run: Hash,
+        (reward, refund): (u64, u64),
+    ) -> anyhow::Result<()> {
+        let bodies = [
+            Body::AgentClaim(miner.claim(run)),
+            step(run, 0, reward),
+            Body::AgentFinish(finish(run, reward, [reward, refund, 100])),
+        ];
+        self.include(&bodies.map(|body| miner.sign(&body)))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Programs in a terminal of their own, and what the terminal was sent.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
 
 use crate::node::binary;
-use crate::process::ended;
+use crate::process::output;
 
 /// What the program's standard output sends to its terminal when it is called with these arguments
 /// and variables. The terminal makes `\r\n` of each line end; that is undone.
@@ -19,7 +19,6 @@ pub fn shown(arguments: &[&str], variables: &[(&str, &str)]) -> anyhow::Result<S
         "/dev/null",
     ]);
     command.env("TERM", "xterm").env_remove("OMBRA_WALLET").envs(variables.iter().copied());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = ended(command.spawn().context("`script` of util-linux")?)?;
+    let output = output(&mut command).context("`script` of util-linux")?;
     Ok(String::from_utf8(output.stdout)?.replace("\r\n", "\n"))
 }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use crate::http::connect_from;
+use crate::http::{call_body, connect_from};
 use crate::node::PATIENCE;
 
 #[derive(Debug)]
@@ -57,10 +57,8 @@ impl WebSocket {
 
     /// Begins a subscription; answers its id. Nothing may be open on the socket yet.
     pub fn subscribe(&mut self, kind: &str, filter: &Value) -> anyhow::Result<Value> {
-        let params = json!([kind, filter]);
-        let call =
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "ombra_subscribe", "params": params });
-        self.send(TEXT, call.to_string().as_bytes())?;
+        let call = call_body("ombra_subscribe", &json!([kind, filter]));
+        self.send(TEXT, call.as_bytes())?;
         let answer = self.next()?.context("the socket was closed")?;
         answer.get("result").cloned().with_context(|| format!("not subscribed: {answer}"))
     }

@@ -1,17 +1,20 @@
 //! The transactions of a load, signed in advance.
 
 use anyhow::Context;
-use types::build::{self, Envelope};
+use types::build::Envelope;
 use types::tx::{
     AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerRegister, ToolCall, Transfer,
 };
-use types::{Amount, Hash, Keypair, ids};
+use types::{Amount, Body, Hash, Keypair};
 use wallet::Phrase;
-use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
+use wallet::accounts::{DEVELOPMENT_MNEMONIC, development_account, first_accounts};
+
+use crate::actor::{self, Actor};
 
 const STEPS: u64 = 8;
 const TOKENS_PER_STEP: u64 = 500;
 const MAX_FEE: u64 = 100_000;
+const MODEL: &str = "llama-server:Qwen2.5-7B-Q4_K_M";
 /// The time that wallets write; the chain does not compare it with blocks.
 const TIMESTAMP: u64 = 1_700_000_000_000;
 
@@ -73,44 +76,35 @@ impl Workload {
 
     /// `txs` transfers, dealt out to the senders.
     pub fn transfers(txs: usize, accounts: usize) -> anyhow::Result<Self> {
-        let keys = keys(accounts)?;
-        let mut by_sender = Vec::with_capacity(keys.len());
-        for (index, key) in keys.iter().enumerate() {
+        let mut senders = actors(accounts)?;
+        let addresses: Vec<_> = senders.iter().map(Actor::address).collect();
+        let others = addresses.iter().cycle().skip(1);
+        let mut by_sender = Vec::with_capacity(senders.len());
+        for (index, (sender, other)) in senders.iter_mut().zip(others).enumerate() {
             let count = txs / accounts + usize::from(index < txs % accounts);
-            let next = keys.get((index + 1) % keys.len()).unwrap_or(key).address();
-            let transfer = Transfer::new(next, Amount::new(1), Amount::new(1));
-            let texts = (0..u64::try_from(count)?)
-                .map(|nonce| build::build_tx(key, &transfer.clone().into(), &envelope(nonce)))
-                .collect();
-            by_sender.push(texts);
+            let transfer: Body = Transfer::new(*other, Amount::new(1), Amount::new(1)).into();
+            by_sender.push((0..count).map(|_| sender.sign(&transfer)).collect());
         }
-        let nonces = final_nonces(&keys, &by_sender)?;
+        let nonces = final_nonces(&senders);
         Ok(Self { waves: vec![Wave { by_sender, nonces }], runs: 0 })
     }
 
     /// `runs` whole runs: the first half of the accounts asks, the second half mines.
     pub fn runs(runs: usize, accounts: usize) -> anyhow::Result<Self> {
-        let keys = keys(accounts.max(2))?;
-        let (submitters, miners) = keys.split_at(keys.len() / 2);
+        let mut actors = actors(accounts.max(2))?;
+        let half = actors.len() / 2;
+        let (submitters, miners) = actors.split_at_mut(half);
         let mut requests = vec![Vec::new(); submitters.len()];
         let mut work = vec![Vec::new(); miners.len()];
         for index in 0..runs {
             let (asks, mines) = (index % submitters.len(), index % miners.len());
-            let (Some(submitter), Some(miner)) = (submitters.get(asks), miners.get(mines)) else {
-                anyhow::bail!("too few accounts");
-            };
-            if let Some(texts) = requests.get_mut(asks) {
-                let (text, run) = request(submitter, u64::try_from(texts.len())?, index);
-                texts.push(text);
-                if let Some(texts) = work.get_mut(mines) {
-                    let nonce = u64::try_from(texts.len())?;
-                    texts.extend(mine(miner, nonce, run));
-                }
-            }
+            let (text, run) = request(&mut submitters[asks], index);
+            requests[asks].push(text);
+            work[mines].extend(mine(&mut miners[mines], run));
         }
         let waves = vec![
-            Wave { nonces: final_nonces(submitters, &requests)?, by_sender: requests },
-            Wave { nonces: final_nonces(miners, &work)?, by_sender: work },
+            Wave { nonces: final_nonces(submitters), by_sender: requests },
+            Wave { nonces: final_nonces(miners), by_sender: work },
         ];
         Ok(Self { waves, runs })
     }
@@ -119,25 +113,23 @@ impl Workload {
     /// something to others after their requests.
     pub fn runs_in_a_crowd(runs: usize, accounts: usize, crowd: Crowd) -> anyhow::Result<Self> {
         let mut work = Self::runs(runs, accounts)?;
-        let keys = keys(accounts.max(2))?;
-        let (givers, _) = keys.split_at(keys.len() / 2);
+        let mut givers = actors(accounts.max(2))?;
+        givers.truncate(givers.len() / 2);
         let asking = work.waves.first_mut().context("a wave of requests")?;
+        for (giver, texts) in givers.iter_mut().zip(&asking.by_sender) {
+            giver.nonce = u64::try_from(texts.len())?;
+        }
         for index in 0..crowd.holders {
             let giver = index % givers.len();
-            let (Some(key), Some(texts)) = (givers.get(giver), asking.by_sender.get_mut(giver))
-            else {
-                anyhow::bail!("too few accounts");
-            };
             let to = newcomer("holder", index).address();
             let amount = Amount::new(u64::try_from(1 + index % 1_000)?);
             let transfer = Transfer::new(to, amount, Amount::new(1));
-            let envelope = envelope(u64::try_from(texts.len())?);
-            texts.push(build::build_tx(key, &transfer.into(), &envelope));
+            asking.by_sender[giver].push(givers[giver].sign(&transfer.into()));
         }
-        asking.nonces = final_nonces(givers, &asking.by_sender)?;
-        let miners: Vec<_> = (0..crowd.miners).map(|index| newcomer("miner", index)).collect();
-        let entries: Vec<_> = miners.iter().enumerate().map(registration).collect();
-        let nonces = final_nonces(&miners, &entries)?;
+        asking.nonces = final_nonces(&givers);
+        let mut miners: Vec<_> = (0..crowd.miners).map(|index| newcomer("miner", index)).collect();
+        let entries = miners.iter_mut().enumerate().map(registration).collect();
+        let nonces = final_nonces(&miners);
         work.waves.insert(0, Wave { by_sender: entries, nonces });
         Ok(work)
     }
@@ -152,22 +144,33 @@ pub struct Crowd {
     pub holders: usize,
 }
 
-fn newcomer(kind: &str, index: usize) -> Keypair {
-    Keypair::from_seed(Hash::digest(format!("{kind} {index}").as_bytes()).as_bytes())
+fn newcomer(kind: &str, index: usize) -> Actor {
+    let seed = Hash::digest(format!("{kind} {index}").as_bytes());
+    Actor::new(Keypair::from_seed(seed.as_bytes()))
 }
 
-fn registration((index, key): (usize, &Keypair)) -> Vec<String> {
+fn registration((index, miner): (usize, &mut Actor)) -> Vec<String> {
     let fields = MinerRegister {
         name: format!("miner {index}"),
-        capabilities: vec!["chain_get_balance".to_owned(), "now".to_owned()],
-        model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
+        capabilities: tools(),
+        model_info: MODEL.to_owned(),
     };
-    vec![build::build_tx(key, &fields.into(), &envelope(0))]
+    vec![miner.sign(&fields.into())]
 }
 
+/// The keys of the first development accounts.
 pub fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {
     let phrase = Phrase::parse(DEVELOPMENT_MNEMONIC)?;
     Ok(first_accounts(&phrase, u32::try_from(accounts)?)?)
+}
+
+/// The key of one development account.
+pub fn key(account: usize) -> anyhow::Result<Keypair> {
+    Ok(development_account(u32::try_from(account)?)?)
+}
+
+fn actors(accounts: usize) -> anyhow::Result<Vec<Actor>> {
+    Ok(keys(accounts)?.into_iter().map(Actor::new).collect())
 }
 
 #[must_use]
@@ -175,77 +178,49 @@ pub const fn envelope(nonce: u64) -> Envelope {
     Envelope::new(nonce, TIMESTAMP, None)
 }
 
-fn final_nonces(keys: &[Keypair], texts: &[Vec<String>]) -> anyhow::Result<Vec<(String, u64)>> {
-    keys.iter()
-        .zip(texts)
-        .filter(|(_, texts)| !texts.is_empty())
-        .map(|(key, texts)| Ok((key.address().to_string(), u64::try_from(texts.len())?)))
-        .collect()
+/// Address and nonce of those who have signed something.
+fn final_nonces(actors: &[Actor]) -> Vec<(String, u64)> {
+    let senders = actors.iter().filter(|actor| actor.nonce > 0);
+    senders.map(|actor| (actor.address().to_string(), actor.nonce)).collect()
 }
 
-#[must_use]
-pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
+fn tools() -> Vec<String> {
+    ["chain_get_balance", "now"].map(str::to_owned).to_vec()
+}
+
+fn request(submitter: &mut Actor, index: usize) -> (String, Hash) {
     let prompt = format!(
         "What is the balance of account {index}, and what has changed since the last block?"
     );
-    let run = ids::compute_agent_run_id(&key.address().to_string(), nonce, &prompt);
     let fields = AgentRequest {
-        agent_run_id: run,
         conversation_id: Hash::digest(prompt.as_bytes()),
-        prompt,
-        tools_whitelist: vec!["chain_get_balance".to_owned(), "now".to_owned()],
-        max_fee: Amount::new(MAX_FEE),
-        max_steps: 50,
-        prompt_blob_id: None,
-        model_hint: None,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
+        tools_whitelist: tools(),
+        ..submitter.request(&prompt, MAX_FEE, 50)
     };
-    (build::build_tx(key, &fields.into(), &envelope(nonce)), run)
+    let run = fields.agent_run_id;
+    (submitter.sign(&fields.into()), run)
 }
 
 /// Claim, eight steps, finish.
-#[must_use]
-pub fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
-    let claim = AgentClaim {
-        agent_run_id: run,
-        miner_address: key.address().into(),
-        model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
-        hardware_tier: "desktop".to_owned(),
-    };
-    let mut texts = vec![build::build_tx(key, &claim.into(), &envelope(nonce))];
+fn mine(miner: &mut Actor, run: Hash) -> Vec<String> {
+    let claim = AgentClaim { model_info: MODEL.to_owned(), ..miner.claim(run) };
+    let mut texts = vec![miner.sign(&claim.into())];
     for step_index in 0..STEPS {
-        let output = Hash::digest(format!("{run}{step_index}").as_bytes());
+        let output_hash = Hash::digest(format!("{run}{step_index}").as_bytes());
         let call = ToolCall {
-            name: "chain_get_balance".to_owned(),
-            args_hash: output,
+            args_hash: output_hash,
             result_hash: run,
-            duration_ms: 87,
-            ok: true,
+            ..actor::tool_call("chain_get_balance")
         };
-        let step = AgentStep {
-            agent_run_id: run,
-            step_index,
-            output_tokens: TOKENS_PER_STEP,
-            output_hash: output,
-            thought_blob_id: None,
-            tool_calls: Some(vec![call]),
-            output_blob_id: None,
-        };
-        texts.push(build::build_tx(key, &step.into(), &envelope(nonce + 1 + step_index)));
+        let tool_calls = Some(vec![call]);
+        let step = actor::plain_step(run, step_index, TOKENS_PER_STEP);
+        texts.push(miner.sign(&AgentStep { output_hash, tool_calls, ..step }.into()));
     }
-    let tokens = STEPS * TOKENS_PER_STEP;
-    let fee = STEPS * 100;
+    let (tokens, fee) = (STEPS * TOKENS_PER_STEP, STEPS * 100);
     let finish = AgentFinish {
-        agent_run_id: run,
-        total_tokens_out: tokens,
-        status: "completed".to_owned(),
-        miner_reward: Amount::new(tokens),
-        user_refund: Amount::new(MAX_FEE - tokens - fee),
-        network_fee: Amount::new(fee),
         final_answer_inline: Some("The balance is 12.34 OMBRA; nothing changed.".to_owned()),
-        final_answer_blob_id: None,
+        ..actor::finish(run, tokens, [tokens, MAX_FEE - tokens - fee, fee])
     };
-    texts.push(build::build_tx(key, &finish.into(), &envelope(nonce + 1 + STEPS)));
+    texts.push(miner.sign(&finish.into()));
     texts
 }

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use testkit::process::Process;
 
 /// The member under which the protocol names an element.
@@ -156,8 +156,8 @@ impl Browser {
 
     /// Waits until the page shows a text.
     pub(crate) fn shows(&self, wanted: &str) -> anyhow::Result<()> {
-        let shown = wait_for(&format!("the page to show {wanted:?}"), || {
-            Ok(self.text()?.contains(wanted).then_some(()))
+        let shown = wait_until(&format!("the page to show {wanted:?}"), || {
+            Ok(self.text()?.contains(wanted))
         });
         shown.with_context(|| format!("it shows: {}", self.text().unwrap_or_default()))
     }
@@ -174,9 +174,12 @@ impl Browser {
 
     /// Waits until a script answers what is true for it.
     pub(crate) fn holds(&self, what: &str, script: &str) -> anyhow::Result<()> {
-        let held = wait_for(what, || {
-            Ok((self.run(script, &json!([]))? == Value::Bool(true)).then_some(()))
-        });
+        self.holds_of(what, script, &json!([]))
+    }
+
+    /// The same with arguments.
+    pub(crate) fn holds_of(&self, what: &str, script: &str, of: &Value) -> anyhow::Result<()> {
+        let held = wait_until(what, || Ok(self.run(script, of)? == Value::Bool(true)));
         held.with_context(|| format!("it shows: {}", self.text().unwrap_or_default()))
     }
 

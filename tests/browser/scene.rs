@@ -8,6 +8,7 @@ use testkit::actor::Actor;
 use testkit::http::{self, Connection};
 use testkit::node::{DevOptions, Node};
 use testkit::workload::keys;
+use types::Body;
 
 use crate::driver::{Browser, Driver};
 use crate::wire::Wire;
@@ -93,6 +94,56 @@ impl Scene {
             ensure!(seen["status"] == "included", "{seen}");
         }
         Ok(hashes)
+    }
+
+    /// Has a person do something, and waits until it is in a block; answers its hash.
+    pub(crate) fn act(&mut self, person: usize, body: &Body) -> anyhow::Result<String> {
+        let text = self.people[person].sign(body);
+        Ok(self.include(&[text])?.remove(0))
+    }
+
+    /// Waits until the page has the row of a block.
+    pub(crate) fn shows_block(&self, index: u64) -> anyhow::Result<()> {
+        let row =
+            format!("return document.querySelector('main tr[data-block=\"{index}\"]') !== null");
+        self.browser.holds(&format!("block {index} to appear"), &row)
+    }
+
+    /// Neither the page nor the browser has complained.
+    pub(crate) fn has_no_complaints(&self) -> anyhow::Result<()> {
+        let complaints = self.browser.complaints()?;
+        ensure!(complaints.is_empty(), "the browser complains: {complaints:?}");
+        Ok(())
+    }
+
+    /// The page is not wider than the window.
+    pub(crate) fn fits(&self, width: u64, name: &str) -> anyhow::Result<()> {
+        let found = self.browser.run("return document.scrollingElement.scrollWidth", &json!([]))?;
+        ensure!(found.as_u64() <= Some(width), "{name} is {found} wide and not {width}");
+        Ok(())
+    }
+
+    /// Presses the first button that is seen and has this text.
+    pub(crate) fn press(&self, button: &str) -> anyhow::Result<()> {
+        self.press_where("one.textContent === arguments[0]", button)
+    }
+
+    /// Presses the first button that is seen and whose text begins so.
+    pub(crate) fn press_first(&self, beginning: &str) -> anyhow::Result<()> {
+        self.press_where("one.textContent.startsWith(arguments[0])", beginning)
+    }
+
+    fn press_where(&self, condition: &str, button: &str) -> anyhow::Result<()> {
+        let click = format!(
+            "const found = [...document.querySelectorAll('main button')].find((one) => {condition} && one.checkVisibility()); found?.click(); return found !== undefined"
+        );
+        self.browser.holds_of(&format!("the button {button}"), &click, &json!([button]))
+    }
+
+    /// Unfolds what has this summary.
+    pub(crate) fn unfold(&self, summary: &str) -> anyhow::Result<()> {
+        let open = "const found = [...document.querySelectorAll('main summary')].find((one) => one.textContent === arguments[0]); if (found) { found.parentElement.open = true; found.scrollIntoView(); } return found !== undefined";
+        self.browser.holds_of(summary, open, &json!([summary]))
     }
 
     /// A page of somebody else was opened on purpose.

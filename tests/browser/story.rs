@@ -4,7 +4,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::actor::{self, Actor};
-use types::tx::{Attachment, BlobInit, ChatTurn, MinerRegister, ToolCall};
+use types::tx::{AgentStep, Attachment, BlobInit, ChatTurn, MinerRegister, ToolCall};
 use types::{Body, Hash};
 
 use crate::scene::Scene;
@@ -150,17 +150,13 @@ fn worked(
     claim.model_info = said("modelInfo")?;
     let mut texts = vec![mines.sign(&Body::AgentClaim(claim))];
     for (index, ok) in [(0, true), (1, false)] {
-        let call = ToolCall {
-            name: said("toolCalls.name")?,
-            args_hash: Hash::digest(b"arguments"),
-            result_hash: Hash::digest(b"result"),
-            duration_ms: 87,
-            ok,
+        let call = ToolCall { ok, ..actor::tool_call(&said("toolCalls.name")?) };
+        let step = AgentStep {
+            tool_calls: Some(vec![call]),
+            thought_blob_id: Some("thought-of-the-step".to_owned()),
+            ..actor::plain_step(run, index, 2_500)
         };
-        let Body::AgentStep(mut step) = actor::step(run, index, 2_500) else { continue };
-        step.tool_calls = Some(vec![call]);
-        step.thought_blob_id = Some("thought-of-the-step".to_owned());
-        texts.push(mines.sign(&Body::AgentStep(step)));
+        texts.push(mines.sign(&step.into()));
     }
     let mut finish = actor::finish(run, 5_000, [5_000, 94_800, 200]);
     finish.final_answer_inline = Some(said("finalAnswerInline")?);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use testkit::http::Connection;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use testkit::suite::Case;
 
 use crate::engine::docker;
@@ -112,9 +112,9 @@ fn pays(net: &mut Testnet<'_>) -> Note {
     let second = began.elapsed();
     let account = net.client(FOLLOWER, &["query", "account", "dev:3", "--json"])?;
     for node in VALIDATORS {
-        wait_for("the same account", || {
+        wait_until("the same account", || {
             let other = net.client(node, &["query", "account", "dev:3", "--json"])?;
-            Ok((other == account).then_some(()))
+            Ok(other == account)
         })?;
     }
     Ok(Some(format!(
@@ -131,8 +131,8 @@ fn restarts(net: &mut Testnet<'_>) -> Note {
                   process=${file#/proc/}; process=${process%/comm}; \
                   [ \"$name\" != ombra ] || [ \"$process\" = 1 ] || kill -9 \"$process\"; done";
     drop(net.inside(1, &["bash", "-c", script]));
-    wait_for("the engine to start node1 again", || {
-        Ok((net.inspect(1, "{{.RestartCount}}")? != before).then_some(()))
+    wait_until("the engine to start node1 again", || {
+        Ok(net.inspect(1, "{{.RestartCount}}")? != before)
     })?;
     let block = net.transfer(0)?;
     net.agree(&ALL_NODES, &block)?;
@@ -166,7 +166,7 @@ fn cuts_off(net: &mut Testnet<'_>) -> Note {
     }
     net.agree(&[0, 1, 3, FOLLOWER], &block)?;
     // Cut off, it still answers from within; it is alive, and has no peers.
-    wait_for("node2 to notice", || Ok(net.inside(2, &["ombra", "health"]).is_err().then_some(())))?;
+    wait_until("node2 to notice", || Ok(net.inside(2, &["ombra", "health"]).is_err()))?;
     net.inside(2, &["ombra", "health", "--alive"])?;
     docker(&["network", "connect", "--alias", "node2", &network, &container])?;
     net.agree(&[2], &block)?;

@@ -1,11 +1,11 @@
 //! The Docker engine, Compose, and the image around the program that was built.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use testkit::node::binary;
-
+use testkit::process::run;
 use testkit::suite::say;
 
 /// The base that users get.
@@ -111,15 +111,4 @@ pub(crate) fn docker(arguments: &[&str]) -> anyhow::Result<String> {
 
 fn answer(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     run(Command::new(program).args(arguments).stdin(Stdio::null()))
-}
-
-/// Runs a command to its end and answers what it printed, without the space around.
-pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let Output { status, stdout, stderr } = command.output().with_context(|| name.clone())?;
-    if !status.success() {
-        let said = String::from_utf8_lossy(&stderr);
-        bail!("{name} ended with {status}: {}", said.trim());
-    }
-    Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
 }

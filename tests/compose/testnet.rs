@@ -7,10 +7,11 @@ use anyhow::Context;
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::net::{Member, free_ports};
-use testkit::node::{binary, wait_for};
+use testkit::node::{binary, wait_until};
+use testkit::process::run;
 use testkit::workload::Workload;
 
-use crate::engine::{Engine, docker, run};
+use crate::engine::{Engine, docker};
 
 /// Transfers that are signed in advance.
 const TRANSFERS: usize = 40;
@@ -98,9 +99,9 @@ impl<'a> Testnet<'a> {
     /// Waits until the engine calls these nodes healthy.
     pub(crate) fn healthy(&self, nodes: std::ops::Range<usize>) -> anyhow::Result<()> {
         for node in nodes {
-            wait_for(&format!("health of {}", self.members[node].name), || {
+            wait_until(&format!("health of {}", self.members[node].name), || {
                 let health = self.inspect(node, "{{.State.Health.Status}}")?;
-                Ok((health == "healthy").then_some(()))
+                Ok(health == "healthy")
             })?;
         }
         Ok(())
@@ -118,9 +119,9 @@ impl<'a> Testnet<'a> {
     pub(crate) fn agree(&self, nodes: &[usize], block: &(u64, String)) -> anyhow::Result<()> {
         for node in nodes {
             let member = &self.members[*node];
-            wait_for(&format!("height {} on {}", block.0, member.name), || {
+            wait_until(&format!("height {} on {}", block.0, member.name), || {
                 // A node that starts does not answer yet.
-                Ok(member.height().is_ok_and(|height| height >= block.0).then_some(()))
+                Ok(member.height().is_ok_and(|height| height >= block.0))
             })?;
             let hash = member.block_hash(block.0)?;
             anyhow::ensure!(hash == block.1, "{} has {hash} at {}", member.name, block.0);

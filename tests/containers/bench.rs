@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use agent::clock::Clock;
 use agent::executor::{
@@ -25,8 +25,6 @@ use crate::images::{Images, docker};
 pub(crate) const SOCKET: &str = "/var/run/docker.sock";
 /// Whose containers those of this run are.
 static OWNER: OnceLock<Address> = OnceLock::new();
-/// Longer is not waited for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const LIMITS: CallLimits = CallLimits {
     usage: Usage { input_tokens: 100, output_tokens: 10, fuel: 5_000_000_000 },
@@ -169,9 +167,11 @@ impl Miner<'_> {
         self.runtime.block_on(self.containers.look());
     }
 
-    /// Waits until all its containers are removed.
-    pub(crate) fn close(&self) {
+    /// Waits until it has removed all its containers; none is left.
+    pub(crate) fn leaves_nothing(&self) -> anyhow::Result<()> {
         self.runtime.block_on(self.containers.close());
+        anyhow::ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
+        Ok(())
     }
 }
 
@@ -212,21 +212,6 @@ pub(crate) fn containers(label: &str, is_running: bool) -> anyhow::Result<Vec<St
 /// The label of the containers of a case.
 pub(crate) fn own_label() -> String {
     format!("ombra.miner={}", owner())
-}
-
-/// Waits for something.
-pub(crate) fn wait_for(
-    what: &str,
-    mut is_so: impl FnMut() -> anyhow::Result<bool>,
-) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so()? {
-        if Instant::now() > deadline {
-            bail!("waited {PATIENCE:?} for {what}");
-        }
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-    Ok(())
 }
 
 /// Lets an agent hang until this process, which works for another one, is killed.

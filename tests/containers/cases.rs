@@ -5,13 +5,15 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use agent::executor::{Executed, executor_of};
+use agent::executor::{ContainersConfig, Executed, executor_of};
 use anyhow::{Context as _, ensure};
+use testkit::node::wait_until;
+use testkit::parallel::joined;
 use testkit::suite::Case;
 use types::call::Outcome;
 use types::{Address, Usage};
 
-use crate::bench::{Bench, LIMITS, Wire, agent, containers, own_label, owner, text, wait_for};
+use crate::bench::{Bench, LIMITS, Wire, agent, containers, own_label, owner, text};
 use crate::images::docker;
 
 /// Longer than anything takes that is no fault, on a machine that has much else to do.
@@ -82,9 +84,7 @@ fn success(bench: &Bench<'_>) -> anyhow::Result<()> {
     let head = text(&miner.tell(image, "head"))?;
     let id = types::Hash::digest(b"call").to_string();
     ensure!(head.starts_with("post / http/1.1") && head.contains(&id), "{head}");
-    miner.close();
-    ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
-    Ok(())
+    miner.leaves_nothing()
 }
 
 fn example(bench: &Bench<'_>) -> anyhow::Result<()> {
@@ -179,10 +179,8 @@ fn wall(bench: &Bench<'_>) -> anyhow::Result<()> {
     outcome(&executed, Outcome::Unable, late)?;
     // Not only when the time is over that is set for every execution.
     ensure!(began.elapsed() < Duration::from_secs(10), "later than it was told");
-    let mut config = bench.config.clone();
-    config.wall_ms_max = 2_000;
     let began = Instant::now();
-    let miner = bench.miner_with(config);
+    let miner = bench.miner_with(ContainersConfig { wall_ms_max: 2_000, ..bench.config.clone() });
     outcome(&miner.tell(&bench.images.rogue, "hang"), Outcome::Unable, late)?;
     ensure!(began.elapsed() < Duration::from_secs(10), "later than is set");
     Ok(())
@@ -195,15 +193,12 @@ fn never(bench: &Bench<'_>) -> anyhow::Result<()> {
     outcome(&executed, Outcome::Unable, "time that this miner has for it is over")?;
     outcome(&miner.tell(&bench.images.end, "echo x"), Outcome::Unable, "ended with the code 7")?;
     outcome(&miner.tell(&bench.images.empty, "echo x"), Outcome::Unable, "the container engine: ")?;
-    miner.close();
-    ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
-    Ok(())
+    miner.leaves_nothing()
 }
 
 fn fuel(bench: &Bench<'_>) -> anyhow::Result<()> {
     // Where much else is under way, five seconds of a processor take long.
-    let mut config = bench.config.clone();
-    config.wall_ms_max = LONG_MS;
+    let config = ContainersConfig { wall_ms_max: LONG_MS, ..bench.config.clone() };
     let began = Instant::now();
     let executed = bench.miner_with(config).tell(&bench.images.rogue, "burn");
     outcome(&executed, Outcome::Failure, "the limit fuel of the call is reached")?;
@@ -221,9 +216,8 @@ fn fork(bench: &Bench<'_>) -> anyhow::Result<()> {
     let executed = miner.tell_until(image, "bomb", until);
     ensure!(executed.answer.outcome != Outcome::Success, "the bomb answers");
     ensure!(text(&miner.tell(image, "echo still here"))? == "still here", "another answer");
-    miner.close();
-    ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
-    wait_for("the last process to end", || {
+    miner.leaves_nothing()?;
+    wait_until("the last process to end", || {
         let bombs = Command::new("pgrep").args(["-cx", "rogue"]).output()?.stdout;
         Ok(String::from_utf8_lossy(&bombs).trim() == "0")
     })
@@ -309,11 +303,11 @@ fn images(bench: &Bench<'_>) -> anyhow::Result<()> {
 
 fn pull(bench: &Bench<'_>) -> anyhow::Result<()> {
     let other = format!("127.0.0.1:9/nothing@sha256:{}", "0".repeat(64));
-    let mut config = bench.config.clone();
-    (config.images, config.pull) = (vec![other.clone()], true);
+    let images = vec![other.clone()];
+    let config = ContainersConfig { images, pull: true, ..bench.config.clone() };
     let miner = bench.miner_with(config);
     outcome(&miner.tell(&other, "echo x"), Outcome::Unable, "the container engine: ")?;
-    wait_for("the image to be missing", || {
+    wait_until("the image to be missing", || {
         Ok(miner.missing(&other).is_some_and(|why| why.starts_with("the container engine: ")))
     })
 }
@@ -322,14 +316,12 @@ fn stop(bench: &Bench<'_>) -> anyhow::Result<()> {
     let miner = bench.miner();
     std::thread::scope(|scope| {
         let hanging = scope.spawn(|| miner.tell(&bench.images.rogue, "hang"));
-        wait_for("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
+        wait_until("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
         miner.stop.cancel();
-        let executed = hanging.join().map_err(|_panic| anyhow::anyhow!("the executor panicked"))?;
+        let executed = joined(hanging.join().map(Ok), "the executor")?;
         outcome(&executed, Outcome::Unable, "the miner stops")
     })?;
-    miner.close();
-    ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
-    Ok(())
+    miner.leaves_nothing()
 }
 
 fn looked(bench: &Bench<'_>) -> anyhow::Result<()> {
@@ -351,26 +343,23 @@ fn looked(bench: &Bench<'_>) -> anyhow::Result<()> {
 
 fn cut(bench: &Bench<'_>) -> anyhow::Result<()> {
     let wire = Wire::new()?;
-    let mut config = bench.config.clone();
-    config.socket.clone_from(&wire.socket);
-    let miner = bench.miner_with(config);
+    let socket = wire.socket.clone();
+    let miner = bench.miner_with(ContainersConfig { socket, ..bench.config.clone() });
     let image = &bench.images.rogue;
     ensure!(text(&miner.tell(image, "echo x"))? == "x", "another answer");
-    wait_for("the containers to be removed", || Ok(containers(&own_label(), false)?.is_empty()))?;
+    wait_until("the containers to be removed", || Ok(containers(&own_label(), false)?.is_empty()))?;
     let began = std::thread::scope(|scope| {
         let hanging = scope.spawn(|| miner.tell(image, "hang"));
-        wait_for("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
+        wait_until("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
         let began = Instant::now();
         wire.cut();
-        let executed = hanging.join().map_err(|_panic| anyhow::anyhow!("the executor panicked"))?;
+        let executed = joined(hanging.join().map(Ok), "the executor")?;
         outcome(&executed, Outcome::Unable, "")?;
         anyhow::Ok(began)
     })?;
-    ensure!(
-        began.elapsed() < Duration::from_secs(10),
-        "it was noticed only when the time was over"
-    );
-    wait_for("the containers to end", || Ok(containers(&own_label(), true)?.is_empty()))?;
+    let took = began.elapsed();
+    ensure!(took < Duration::from_secs(10), "it was noticed only when the time was over");
+    wait_until("the containers to end", || Ok(containers(&own_label(), true)?.is_empty()))?;
     miner.look();
     let away = miner.missing(image).context("an engine that is away")?;
     ensure!(away.contains("the container engine"), "{away}");
@@ -381,9 +370,7 @@ fn cut(bench: &Bench<'_>) -> anyhow::Result<()> {
     ensure!(text(&miner.tell(image, "echo x"))? == "x", "another answer");
     bench.clock.forward(120_000);
     miner.look();
-    miner.close();
-    ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
-    Ok(())
+    miner.leaves_nothing()
 }
 
 fn killed(bench: &Bench<'_>) -> anyhow::Result<()> {
@@ -392,11 +379,11 @@ fn killed(bench: &Bench<'_>) -> anyhow::Result<()> {
         .stdout(Stdio::null())
         .spawn()?;
     let running = || containers(&own_label(), true);
-    let ran = wait_for("the containers to run", || Ok(running()?.len() == 2));
+    let ran = wait_until("the containers to run", || Ok(running()?.len() == 2));
     child.kill()?;
     child.wait()?;
     ran?;
-    wait_for("the containers to end by themselves", || Ok(running()?.is_empty()))?;
+    wait_until("the containers to end by themselves", || Ok(running()?.is_empty()))?;
     ensure!(containers(&own_label(), false)?.len() == 2, "somebody removed them");
     drop(bench.miner_of(Some(Address::new([8; 20])), bench.config.clone()));
     ensure!(containers(&own_label(), false)?.len() == 2, "another miner removed them");

@@ -1,9 +1,10 @@
 //! Programs without a loader and libraries, and images that have nothing but them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
+use testkit::process::run;
 
 /// The images, by the names that metadata have for them.
 #[derive(Debug)]
@@ -69,15 +70,8 @@ pub(crate) fn engine() -> Result<String, String> {
 fn program(source: &Path, folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let program = folder.join(name);
     let mut rustc = Command::new("rustc");
-    rustc.args([
-        "--edition",
-        "2024",
-        "-O",
-        "-C",
-        "target-feature=+crt-static",
-        "-C",
-        "strip=symbols",
-    ]);
+    rustc.args(["--edition", "2024", "-O"]);
+    rustc.args(["-C", "target-feature=+crt-static", "-C", "strip=symbols"]);
     run(rustc.arg("-o").arg(&program).arg(source))?;
     Ok(program)
 }
@@ -105,13 +99,4 @@ fn import(program: &Path, name: &str, changes: &[&str]) -> anyhow::Result<(Strin
 /// Runs `docker` and answers what it printed.
 pub(crate) fn docker(arguments: &[&str]) -> anyhow::Result<String> {
     run(Command::new("docker").args(arguments).stdin(Stdio::null()))
-}
-
-fn run(command: &mut Command) -> anyhow::Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let Output { status, stdout, stderr } = command.output().with_context(|| name.clone())?;
-    if !status.success() {
-        bail!("{name} ended with {status}: {}", String::from_utf8_lossy(&stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
 }

@@ -11,33 +11,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::market::bodies;
+use testkit::breakpoint::lock;
+pub(crate) use testkit::market::{PER_CALL, REVEAL_FEE, ROYALTY, VERSION};
+use testkit::market::{Saying, bodies};
 use testkit::miners::text;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::senders::Senders;
 use types::abi::Method;
 use types::agent::Document;
-use types::call::{Answer, Outcome};
-use types::ids::{self, Committer};
-use types::tx::{CallCommit, CallReveal, HexBytes, MinerOffer};
+use types::call::Outcome;
+use types::ids::Committer;
+use types::tx::{CallReveal, MinerOffer};
 use types::{Address, Amount, Body, Hash, Usage};
 use wallet::accounts::development_account;
 
-/// The version that is published.
-pub(crate) const VERSION: &str = "1.0.0";
-/// What a member gets for a call, micro-OMBRA.
-pub(crate) const PER_CALL: u64 = 1_000;
-/// What the agent's owner gets for an answer, micro-OMBRA.
-pub(crate) const ROYALTY: u64 = 50;
-/// What a reveal burns, micro-OMBRA.
-pub(crate) const REVEAL_FEE: u64 = 200;
 /// Tokens that each member reads and writes.
 pub(crate) const TOKENS: (u64, u64) = (9, 3);
 /// How many miners there are.
@@ -99,7 +93,7 @@ impl Committee {
 
     /// Waits until something is held by this name.
     pub(crate) fn wait_for(&self, name: &str) -> anyhow::Result<()> {
-        wait_for("a call to be held", || Ok(lock(&self.shared).held.contains(name).then_some(())))
+        wait_until("a call to be held", || Ok(lock(&self.shared).held.contains(name)))
     }
 }
 
@@ -108,10 +102,6 @@ impl Drop for Committee {
         lock(&self.shared).is_over = true;
         drop(self.thread.take().map(JoinHandle::join));
     }
-}
-
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The people, and their connection to a node.
@@ -126,13 +116,6 @@ struct Members {
 
 /// What each member of a call has done: committed, revealed.
 type Open = BTreeMap<(Hash, Address), (bool, bool)>;
-
-/// What a member says of a call.
-struct Saying {
-    answer: Answer,
-    result: Vec<u8>,
-    reason: Option<String>,
-}
 
 impl Members {
     fn open(node: SocketAddr) -> anyhow::Result<Self> {
@@ -218,11 +201,13 @@ impl Members {
         for member in members {
             let member: Address = text(member, "address").parse()?;
             let done = open.entry((call_id, member)).or_default();
-            let saying = saying(&self.method, &word, member)?;
+            let (saying, reason) = saying(&self.method, &word, member)?;
             let by = Committer { call_id, round: 0, member };
             let body = match (text(call, "status"), *done) {
                 ("committing", (false, _)) => saying.commit(&by),
-                ("revealing", (true, false)) => saying.reveal(&by),
+                ("revealing", (true, false)) => {
+                    Body::CallReveal(CallReveal { reason, ..saying.plain_reveal(&by) })
+                }
                 _ => continue,
             };
             let miner = self.miners.iter_mut().find(|it| it.address() == member);
@@ -250,52 +235,26 @@ impl Members {
     }
 }
 
-fn saying(method: &Method, word: &str, member: Address) -> anyhow::Result<Saying> {
+/// What a member says to a word, and the reason if it has no answer.
+fn saying(
+    method: &Method,
+    word: &str,
+    member: Address,
+) -> anyhow::Result<(Saying, Option<String>)> {
     let (word, rest) = word.split_once(' ').unwrap_or((word, ""));
-    let verdict = if word == "split" { member.to_string() } else { rest.to_owned() };
-    let is_success = word != "fail" && word != "unable";
-    let result = match is_success {
-        true => method.encode_answer(&json!([verdict, rest.len()]).to_string())?,
-        false => Vec::new(),
-    };
-    let usage = Usage { input_tokens: TOKENS.0, output_tokens: TOKENS.1, fuel: 0 };
     let outcome = match word {
         "fail" => Outcome::Failure,
         "unable" => Outcome::Unable,
         _ => Outcome::Success,
     };
-    let result_hash = ids::compute_result_hash(&result);
-    let answer = Answer { outcome, result_hash, usage, receipt_hash: Hash::digest(b"work") };
-    let reason = (!is_success).then(|| rest.to_owned());
-    Ok(Saying { answer, result, reason })
-}
-
-impl Saying {
-    fn commit(&self, by: &Committer) -> Body {
-        let commitment = ids::compute_commitment(by, &salt(by), &self.answer);
-        Body::CallCommit(CallCommit { call_id: by.call_id, round: by.round, commitment })
-    }
-
-    fn reveal(&self, by: &Committer) -> Body {
-        let Answer { outcome, usage, receipt_hash, .. } = self.answer;
-        let Usage { input_tokens, output_tokens, fuel } = usage;
-        Body::CallReveal(CallReveal {
-            call_id: by.call_id,
-            round: by.round,
-            salt: salt(by),
-            outcome: outcome.as_str().to_owned(),
-            result: HexBytes(self.result.clone()),
-            input_tokens,
-            output_tokens,
-            fuel,
-            receipt_hash,
-            reason: self.reason.clone(),
-        })
-    }
-}
-
-fn salt(by: &Committer) -> Hash {
-    Hash::digest(format!("{}|{}", by.call_id, by.member).as_bytes())
+    let verdict = if word == "split" { member.to_string() } else { rest.to_owned() };
+    let result = match outcome {
+        Outcome::Success => method.encode_answer(&json!([verdict, rest.len()]).to_string())?,
+        Outcome::Failure | Outcome::Unable => Vec::new(),
+    };
+    let usage = Usage { input_tokens: TOKENS.0, output_tokens: TOKENS.1, fuel: 0 };
+    let reason = (outcome != Outcome::Success).then(|| rest.to_owned());
+    Ok((Saying { outcome, result, usage, receipt_hash: Hash::digest(b"work") }, reason))
 }
 
 fn manifest() -> Hash {

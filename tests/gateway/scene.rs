@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use serde_json::{Value, json};
 use testkit::breakpoint::Marks;
 use testkit::gateway::{Gateway, Home};
+use testkit::http::Connection;
 use testkit::net::free_ports;
 use testkit::node::{DevOptions, Node, wait_for};
 use testkit::python;
@@ -22,6 +23,20 @@ pub(crate) const SETTINGS: &str = "claim_bond_micro = 0\nclaim_wait_ms = 1500\n"
 
 /// What a chain is made with on which agents are called.
 pub(crate) const MARKET: [&str; 4] = ["--v7", "0", "--v8", "0"];
+
+/// What a chain is made with on which a claim lapses soon, for good.
+pub(crate) const SHORT_CLAIMS: [&str; 10] = [
+    "--v7",
+    "0",
+    "--param",
+    "claimTtlMs=1500",
+    "--param",
+    "maxReopens=0",
+    "--param",
+    "precisionMs=50",
+    "--param",
+    "messageDelayMs=50",
+];
 
 /// How the gateway finds its node.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +72,7 @@ pub(crate) fn at_home(command: &mut Command) -> &mut Command {
 impl Scene {
     /// A scene of a chain on which a claim lapses soon, for good, with a key that has these limits.
     pub(crate) fn of_short_claims(limits: &[&str]) -> anyhow::Result<Self> {
-        let params = ["claimTtlMs=1500", "maxReopens=0", "precisionMs=50", "messageDelayMs=50"];
-        let mut chain = vec!["--v7", "0"];
-        chain.extend(params.into_iter().flat_map(|param| ["--param", param]));
-        Self::of_chain(SETTINGS, limits, &chain)
+        Self::of_chain(SETTINGS, limits, &SHORT_CLAIMS)
     }
 
     /// A scene with a key that has these limits.
@@ -113,10 +125,7 @@ impl Scene {
 
     /// Waits until the gateway takes requests in.
     pub(crate) fn is_open(&self) -> anyhow::Result<()> {
-        wait_for("the gateway to take requests in", || {
-            let told = self.client.get("/healthz", &[]);
-            Ok(told.is_ok_and(|answer| answer.status == 200).then_some(()))
-        })
+        self.client.is_served()
     }
 
     /// `kill -9`, and a new process on the same store.
@@ -131,7 +140,7 @@ impl Scene {
     pub(crate) fn check(&self) -> anyhow::Result<Value> {
         self.wire.mend();
         let told = wait_for("all requests to end", || {
-            let told: Value = serde_json::from_str(&self.home.tell(&["check", "--json"])?)?;
+            let told = self.home.told(&["check"])?;
             Ok((told["open"] == 0).then_some(told))
         })?;
         ensure!(told["escrowedMicro"] == 0, "an escrow is forgotten: {told}");
@@ -149,14 +158,9 @@ impl Scene {
     }
 
     fn listed(&self, filter: &Value) -> anyhow::Result<usize> {
-        let (mut count, mut page) = (0, json!({ "limit": 500 }));
-        loop {
-            let listed = self.node.call("ombra_listAgentRuns", &json!([filter, page]))?;
-            count += listed["items"].as_array().map_or(0, Vec::len);
-            // A node may leave a page short.
-            let Some(cursor) = listed["nextCursor"].as_str() else { return Ok(count) };
-            page["cursor"] = json!(cursor);
-        }
+        let mut connection = Connection::open(self.node.rpc)?;
+        let listed = connection.pages("ombra_listAgentRuns", |page| json!([filter, page]))?;
+        Ok(listed.len())
     }
 
     /// What the key has: `GET /v1/key`.

@@ -24,9 +24,10 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::{self, Actor};
+use testkit::breakpoint::lock;
 use testkit::http::{Connection, send_body};
 use testkit::miners::{Requester, micro, text};
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use types::{Body, Hash};
 
 /// The account that mines.
@@ -81,30 +82,26 @@ impl Worker {
 
     /// Whether something is held by this name.
     pub(crate) fn holds(&self, name: &str) -> bool {
-        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.held.contains(name)
+        lock(&self.shared.state).held.contains(name)
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.shared.with(|state| {
-            state.is_over = true;
-            true
-        });
+        self.shared.with(|state| state.is_over = true);
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
 
 impl Shared {
-    fn with(&self, change: impl FnOnce(&mut State) -> bool) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) {
+        change(&mut lock(&self.state));
         self.changed.notify_all();
     }
 
     /// Waits until a name is let go; false if the miner ends.
     fn wait(&self, name: &str) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.held.insert(name.to_owned());
         while !state.is_over && !state.let_go.contains(name) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +113,7 @@ impl Shared {
         let (mut seen, mut hands) = (BTreeSet::new(), Vec::new());
         loop {
             {
-                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let state = lock(&self.state);
                 if state.is_over {
                     break;
                 }
@@ -147,7 +144,7 @@ impl Shared {
             return Ok(());
         }
         let send = |body: &Body| send(node, actor, body);
-        let claim = actor.lock().unwrap_or_else(PoisonError::into_inner).claim(id);
+        let claim = lock(actor).claim(id);
         if !send(&Body::AgentClaim(claim))? || word == "idle" {
             return Ok(());
         }
@@ -183,7 +180,7 @@ enum Taken {
 /// may be sent meanwhile, and the node may be killed.
 fn send(node: SocketAddr, actor: &Mutex<Actor>, body: &Body) -> anyhow::Result<bool> {
     let sent = wait_for("a place in the pool", || {
-        let mut actor = actor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut actor = lock(actor);
         let (signer, text) = (actor.clone(), actor.draft(body));
         Ok(match taken(node, &text)? {
             Taken::Yes(hash) => {
@@ -209,9 +206,7 @@ fn send(node: SocketAddr, actor: &Mutex<Actor>, body: &Body) -> anyhow::Result<b
     if !is_included {
         // Those after it would wait for its nonce.
         let nothing = signer.draft(&actor::transfer(signer.address(), 0));
-        wait_for("a place in the pool", || {
-            Ok((!matches!(taken(node, &nothing)?, Taken::Later)).then_some(()))
-        })?;
+        wait_until("a place in the pool", || Ok(!matches!(taken(node, &nothing)?, Taken::Later)))?;
     }
     Ok(is_included)
 }

@@ -1,5 +1,6 @@
 //! A process that decides alone, and loses blocks.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use testkit::home::HomeNode;
@@ -7,29 +8,43 @@ use testkit::node::binary;
 
 use crate::validators::write_genesis;
 
+/// The only validator of a chain, whose home is in a folder: it was killed when it had some blocks.
+fn killed(folder: &Path) -> anyhow::Result<HomeNode> {
+    let mut node = HomeNode::with_keys(folder.join("node"), false)?;
+    let genesis = folder.join("genesis.json");
+    write_genesis(std::slice::from_ref(&node), &[], &genesis)?;
+    node.complete(&genesis)?;
+    lives_to(&mut node, 3)?;
+    Ok(node)
+}
+
+/// Starts the node, and kills it when it has a block of this height.
+fn lives_to(node: &mut HomeNode, height: u64) -> anyhow::Result<()> {
+    node.start(&[], &[])?;
+    node.reaches(height)?;
+    node.kill()
+}
+
+/// The same when it has so many more blocks than at its start; answers the height then.
+fn lives_for(node: &mut HomeNode, blocks: u64) -> anyhow::Result<u64> {
+    node.start(&[], &[])?;
+    let height = node.height()?;
+    node.reaches(height + blocks)?;
+    node.kill()?;
+    Ok(height)
+}
+
 #[test]
 fn the_only_validator_takes_a_block_back_only_if_it_may_forget_what_it_signed() -> anyhow::Result<()>
 {
     let folder = tempfile::tempdir()?;
-    let mut node = HomeNode::with_keys(folder.path().join("node"), false)?;
-    let genesis = folder.path().join("genesis.json");
-    write_genesis(std::slice::from_ref(&node), &genesis)?;
-    node.complete(&genesis)?;
-    node.start(&[], &[])?;
-    node.reaches(3)?;
-    node.kill()?;
-
+    let mut node = killed(folder.path())?;
     let refused = node.db("rollback").expect_err("it could never go on");
     assert!(refused.to_string().contains("--forget-signed"), "{refused}");
-    node.start(&[], &[])?;
-    let height = node.height()?;
-    node.reaches(height + 1)?;
-    node.kill()?;
+    let height = lives_for(&mut node, 1)?;
 
     node.db_with("rollback", &["--forget-signed"])?;
-    node.start(&[], &[])?;
-    node.reaches(height + 3)?;
-    node.kill()?;
+    lives_to(&mut node, height + 3)?;
     assert!(node.db("verify")?.contains("verified"));
     Ok(())
 }
@@ -38,19 +53,10 @@ fn the_only_validator_takes_a_block_back_only_if_it_may_forget_what_it_signed() 
 fn the_only_validator_that_lost_its_log_goes_on_when_the_last_block_is_named() -> anyhow::Result<()>
 {
     let folder = tempfile::tempdir()?;
-    let mut node = HomeNode::with_keys(folder.path().join("node"), false)?;
-    let genesis = folder.path().join("genesis.json");
-    write_genesis(std::slice::from_ref(&node), &genesis)?;
-    node.complete(&genesis)?;
-    node.start(&[], &[])?;
-    node.reaches(3)?;
-    node.kill()?;
+    let mut node = killed(folder.path())?;
     let (data, backup) = (node.home().join("data"), folder.path().join("backup"));
     node.db_with("snapshot", &[backup.to_str().unwrap_or_default()])?;
-    node.start(&[], &[])?;
-    let height = node.height()?;
-    node.reaches(height + 3)?;
-    node.kill()?;
+    lives_for(&mut node, 3)?;
     // An old database is put beside what the key has signed since, by hand.
     std::fs::remove_dir_all(data.join("db"))?;
     std::fs::rename(&backup, data.join("db"))?;
@@ -70,9 +76,7 @@ fn the_only_validator_that_lost_its_log_goes_on_when_the_last_block_is_named() -
     let refused = refused.expect_err("another block").to_string();
     assert!(refused.contains(hash), "{refused}");
     node.db_with("sign-again", &["--height", height, "--hash", hash])?;
-    node.start(&[], &[])?;
-    node.reaches(height.parse::<u64>()? + 2)?;
-    node.kill()?;
+    lives_to(&mut node, height.parse::<u64>()? + 2)?;
     let again = node.db_with("sign-again", &["--height", height, "--hash", hash]);
     again.expect_err("the chain goes on");
     assert!(node.db("verify")?.contains("verified"));

@@ -1,27 +1,22 @@
 //! A validator that has taken blocks back, on a chain of processes.
 
-use std::process::Command;
-
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::json;
-use testkit::net::{Member, Net, NetOptions};
-use testkit::node::{binary, wait_for};
+use testkit::net::{Member, Net};
+use testkit::node::wait_until;
+
+use crate::support::{chain, logs, printed};
 
 /// Slow enough that a node that was taken back for a moment is not far behind.
 const PARAMS: [&str; 2] = ["minBlockIntervalMs=50", "heartbeatMs=2500"];
 
 fn start(validators: usize) -> anyhow::Result<Net> {
-    let params = PARAMS.map(str::to_owned).to_vec();
-    Net::start_as(&NetOptions { params, ..NetOptions::new(validators, 0) })
+    Net::start_as(&chain(validators, 0, &PARAMS))
 }
 
 /// What `ombra db` answers.
 fn db(member: &Member, words: &[&str]) -> anyhow::Result<String> {
-    let mut command = Command::new(binary());
-    command.arg("db").args(words).arg("--home").arg(member.home());
-    let output = command.output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
+    printed(member.ombra(&[&["db"], words].concat())?)
 }
 
 /// Takes blocks of a stopped validator back until this is the last one, if one is named, and at least
@@ -46,14 +41,11 @@ fn a_validator_that_took_a_block_back_follows_and_then_signs_by_itself() -> anyh
     net.members[0].stop()?;
     net.members[0].db("rollback")?;
     net.members[0].start()?;
-    wait_for("the validator to sign again", || {
-        let log = net.members[0].logged()?;
-        Ok(log.contains("from now on the node signs again").then_some(()))
-    })?;
+    logs(&net.members[0], "from now on the node signs again")?;
     assert!(net.members[0].logged()?.contains("the node follows without signing"));
-    wait_for("its votes", || {
+    wait_until("its votes", || {
         let signed = net.members[0].metric("ombra_consensus_votes_signed_total")?;
-        Ok((signed > 0).then_some(()))
+        Ok(signed > 0)
     })?;
     // Its vote is needed now.
     net.members[1].stop()?;
@@ -84,12 +76,8 @@ fn no_block_is_taken_back_silently_where_the_others_cannot_decide_without_the_va
 #[test]
 fn validators_that_have_all_forgotten_go_on_when_their_operators_agree() -> anyhow::Result<()> {
     let mut net = start(4)?;
-    for member in &net.members {
-        member.reaches(3)?;
-    }
-    for member in &mut net.members {
-        member.stop()?;
-    }
+    net.running().try_for_each(|member| member.reaches(3))?;
+    net.members.iter_mut().try_for_each(Member::stop)?;
     let mut tips: Vec<(u64, String)> =
         net.members.iter().map(|it| takes_back(it, None)).collect::<anyhow::Result<_>>()?;
     let (lowest, hash) = tips.iter().min().cloned().context("a validator")?;
@@ -102,14 +90,8 @@ fn validators_that_have_all_forgotten_go_on_when_their_operators_agree() -> anyh
     for member in &mut net.members {
         member.start_with(&[("OMBRA__SYNC__WAIT_MS", "0".to_owned())])?;
     }
-    for member in &net.members {
-        wait_for("it to follow", || {
-            Ok(member.logged()?.contains("the node follows without signing").then_some(()))
-        })?;
-    }
-    for member in &mut net.members {
-        member.stop()?;
-    }
+    net.running().try_for_each(|member| logs(member, "the node follows without signing"))?;
+    net.members.iter_mut().try_for_each(Member::stop)?;
 
     let (height, flag) = (lowest.to_string(), "--all-validators-agreed");
     let again = ["sign-again", "--height", &height, "--hash", &hash];
@@ -119,13 +101,9 @@ fn validators_that_have_all_forgotten_go_on_when_their_operators_agree() -> anyh
     for member in &net.members[..3] {
         db(member, &[&again[..], &[flag]].concat())?;
     }
-    for member in &mut net.members {
-        member.start()?;
-    }
+    net.members.iter_mut().try_for_each(Member::start)?;
     net.same_block(lowest + 2)?;
-    wait_for("the fourth to sign again", || {
-        Ok(net.members[3].logged()?.contains("from now on the node signs again").then_some(()))
-    })?;
+    logs(&net.members[3], "from now on the node signs again")?;
     for member in &mut net.members {
         member.stop()?;
         assert!(member.db("verify")?.contains("verified"));

@@ -5,19 +5,20 @@ use std::process::Output;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use testkit::actor::Actor;
+use testkit::actor::{Actor, people};
 use testkit::front::Front;
 use testkit::http::Connection;
 use testkit::market::bodies::{self, MANIFEST};
-use testkit::node::{DevOptions, Node, program, wait_for};
-use testkit::workload::keys;
+use testkit::node::{Node, program, wait_until};
+use testkit::process::{ended, output};
 use types::ids;
 use types::tx::CallReveal;
 use types::{Body, Hash};
 
-const BOND: u64 = 10_000_000;
+use crate::support::{MIN_BOND, dev, include, market};
 
-fn register(owner: &Actor) -> Body {
+/// Of an agent with a method that has arguments and an answer.
+fn metadata() -> String {
     let metadata = json!({
         "name": "judge", "description": "d", "version": "1.0.0", "royalty": "7",
         "container_image": format!("ombra-model:{MANIFEST}"),
@@ -27,7 +28,7 @@ fn register(owner: &Actor) -> Body {
             "inputs": [{"name": "review", "type": "string"}, {"name": "stars", "type": "uint8"}],
             "outputs": [{"name": "verdict", "type": "string"}]}],
     });
-    bodies::register(owner, metadata.to_string())
+    metadata.to_string()
 }
 
 /// `verdict` as the method answers it.
@@ -49,60 +50,38 @@ struct Market {
 
 impl Market {
     fn open() -> anyhow::Result<Self> {
-        let more = ["--v8", "0"].map(str::to_owned).into();
-        let node = Node::start(DevOptions { more, ..DevOptions::from_environment() })?;
+        let node = Node::start(dev(&["--v8", "0"]))?;
         let mut connection = Connection::open(node.rpc)?;
         let info = connection.call("ombra_chainInfo", &json!([]))?;
         let chain_id = info["chainId"].as_str().context("no chainId")?.to_owned();
-        let mut actors = keys(5)?.into_iter().map(Actor::new);
-        let mut actor = || actors.next().context("there are five accounts");
-        let (mut owner, requester) = (actor()?, actor()?);
-        let members = [actor()?, actor()?, actor()?];
-        let text = owner.sign_on(&chain_id, &register(&owner));
-        let mut market = Self { node, connection, chain_id, requester, members };
-        market.include(text)?;
-        for index in 0..market.members.len() {
-            let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
-            for body in [bodies::bond(BOND), offer] {
-                let text = market.members[index].sign_on(&market.chain_id, &body);
-                market.include(text)?;
-            }
-        }
-        Ok(market)
-    }
-
-    fn include(&mut self, text: String) -> anyhow::Result<()> {
-        let tx: Value = serde_json::from_str(&text)?;
-        let sent = self.connection.call("ombra_sendTransaction", &json!([tx]))?;
-        let seen = self.connection.call("ombra_waitForTransaction", &json!([sent["hash"]]))?;
-        ensure!(seen["status"] == "included", "{seen}");
-        Ok(())
+        let [mut owner, requester, first, second, third] = people()?;
+        let mut members = [first, second, third];
+        let texts = market(&chain_id, (&mut owner, metadata()), &mut members);
+        include(&mut connection, &texts)?;
+        Ok(Self { node, connection, chain_id, requester, members })
     }
 
     /// Waits until a call has a status.
     fn reaches(&mut self, call_id: Hash, status: &str) -> anyhow::Result<()> {
-        wait_for(status, || {
+        wait_until(status, || {
             let answer = self.connection.call("ombra_getCall", &json!([call_id]));
-            Ok(answer.is_ok_and(|call| call["status"] == status).then_some(()))
+            Ok(answer.is_ok_and(|call| call["status"] == status))
         })
     }
 
     /// The members answer: the last one says something else.
     fn answer(&mut self, call_id: Hash) -> anyhow::Result<()> {
         let said = [reveal(call_id, "good")?, reveal(call_id, "good")?, reveal(call_id, "bad")?];
+        let (mut commits, mut reveals) = (Vec::new(), Vec::new());
+        for (member, shown) in self.members.iter_mut().zip(said) {
+            let commit = bodies::commit(member, &shown).context("an outcome that there is")?;
+            commits.push(member.sign_on(&self.chain_id, &Body::CallCommit(commit)));
+            reveals.push(member.sign_on(&self.chain_id, &Body::CallReveal(shown)));
+        }
         self.reaches(call_id, "committing")?;
-        for (index, shown) in said.iter().enumerate() {
-            let member = &mut self.members[index];
-            let commit = bodies::commit(member, shown).context("an outcome that there is")?;
-            let text = member.sign_on(&self.chain_id, &Body::CallCommit(commit));
-            self.include(text)?;
-        }
+        include(&mut self.connection, &commits)?;
         self.reaches(call_id, "revealing")?;
-        for (index, shown) in said.into_iter().enumerate() {
-            let text = self.members[index].sign_on(&self.chain_id, &Body::CallReveal(shown));
-            self.include(text)?;
-        }
-        Ok(())
+        include(&mut self.connection, &reveals).map(drop)
     }
 }
 
@@ -113,7 +92,7 @@ fn printed(output: &Output) -> String {
 
 /// One byte of what members were drawn from.
 fn change(election: &mut Value) {
-    election["candidates"][0]["weight"] = json!((BOND + 1).to_string());
+    election["candidates"][0]["weight"] = json!((MIN_BOND + 1).to_string());
 }
 
 #[test]
@@ -122,14 +101,15 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
     let requester = market.requester.address();
     let call_id = ids::compute_call_id(&market.chain_id, &requester, 0);
     let url = format!("http://{}", market.node.rpc);
-    let asking = ["call", "judge", "judge", "stars=5", "review=Works well.", "--dev", "1"];
-    let refused = program()
-        .args(["call", "judge", "judge", "x", "256", "--dev", "1"])
-        .args(["--rpc", &url])
-        .output()?;
-    assert_eq!(Some(2), refused.status.code(), "{}", printed(&refused));
-    assert!(printed(&refused).contains("/1: expected an integer without a sign of 8 bits"));
+    let ombra = |arguments: &[&str], node: &str| -> anyhow::Result<(Option<i32>, String)> {
+        let output = output(program().args(arguments).args(["--rpc", node]))?;
+        Ok((output.status.code(), printed(&output)))
+    };
+    let (code, said) = ombra(&["call", "judge", "judge", "x", "256", "--dev", "1"], &url)?;
+    assert_eq!(Some(2), code, "{said}");
+    assert!(said.contains("/1: expected an integer without a sign of 8 bits"));
 
+    let asking = ["call", "judge", "judge", "stars=5", "review=Works well.", "--dev", "1"];
     let child = program()
         .args(asking)
         .args(["--rpc", &url])
@@ -137,7 +117,7 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
         .stderr(std::process::Stdio::piped())
         .spawn()?;
     market.answer(call_id)?;
-    let output = testkit::process::ended(child)?;
+    let output = ended(child)?;
     let said = printed(&output);
     ensure!(output.status.success(), "{said}");
     for wanted in [
@@ -152,21 +132,18 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
         ensure!(said.contains(wanted), "{said}\nhas not: {wanted}");
     }
 
-    let check =
-        ["query", "call", &call_id.to_string(), "--check-election", "--rpc"].map(str::to_owned);
-    let checked = program().args(&check).arg(&url).output()?;
-    let said = printed(&checked);
-    ensure!(checked.status.success(), "{said}");
+    let id = call_id.to_string();
+    let check = ["query", "call", &id, "--check-election"];
+    let (code, said) = ombra(&check, &url)?;
+    assert_eq!(Some(0), code, "{said}");
     ensure!(said.contains("the members are those that the draw gives"), "{said}");
     let front = Front::before(market.node.rpc)?;
     front.lie("ombra_getElection", change);
-    let checked = program().args(&check).arg(front.url()).output()?;
-    let said = printed(&checked);
-    assert_eq!(Some(1), checked.status.code(), "{said}");
+    let (code, said) = ombra(&check, &front.url())?;
+    assert_eq!(Some(1), code, "{said}");
     ensure!(said.contains("WRONG") && said.contains("the record has"), "{said}");
 
-    let shown =
-        program().args(["query", "calls", "--requester", "dev:1", "--rpc", &url]).output()?;
-    ensure!(printed(&shown).contains(&call_id.to_string()), "{}", printed(&shown));
+    let (_, said) = ombra(&["query", "calls", "--requester", "dev:1"], &url)?;
+    ensure!(said.contains(&id), "{said}");
     market.node.stop()
 }

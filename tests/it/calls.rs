@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 use state::table::{Key, Table, decode_value};
 use state::tables::Calls;
 use store::tree::{Proof, ProofLeaf};
-use testkit::actor::Actor;
-use testkit::http::{self, Connection};
+use testkit::actor::{Actor, people};
+use testkit::http::Connection;
 use testkit::market::bodies::{self, MANIFEST};
-use testkit::node::{DevOptions, Node, PATIENCE, wait_for};
+use testkit::node::{Node, PATIENCE, wait_until};
+use testkit::parallel::joined;
 use testkit::websocket::WebSocket;
-use testkit::workload::keys;
 use types::call::CallStatus;
 use types::randomness::{Input, Randomness};
 use types::sign_bytes::Domain;
 use types::{Address, Amount, Body, Hash, Header, PublicKey};
 
-const MIN_BOND: u64 = 10_000_000;
+use crate::support::{dev, include, market};
 
 struct Scene {
     node: Node,
@@ -30,36 +30,21 @@ struct Scene {
     chain_id: String,
     owner: Actor,
     requester: Actor,
-    members: Vec<Actor>,
+    members: [Actor; 3],
 }
 
 impl Scene {
     /// A chain on which the agent is there, and three miners offer to run it.
     fn start() -> anyhow::Result<Self> {
-        let more = ["--v8", "0"].map(str::to_owned).into();
-        let node = Node::start(DevOptions { more, ..DevOptions::from_environment() })?;
+        let node = Node::start(dev(&["--v8", "0"]))?;
         let mut connection = Connection::open(node.rpc)?;
         let info = connection.call("ombra_chainInfo", &json!([]))?;
         let chain_id = info["chainId"].as_str().context("a chain has a name")?.to_owned();
-        let mut actors = keys(5)?.into_iter().map(Actor::new);
-        let (owner, requester) = (actors.next(), actors.next());
-        let mut scene = Self {
-            node,
-            connection,
-            chain_id,
-            owner: owner.context("five keys")?,
-            requester: requester.context("five keys")?,
-            members: actors.collect(),
-        };
-        let register = bodies::register(&scene.owner, bodies::judge(MANIFEST, ""));
-        let mut texts = vec![scene.owner.sign_on(&scene.chain_id, &register)];
-        for member in &mut scene.members {
-            let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
-            texts.push(member.sign(&bodies::bond(MIN_BOND)));
-            texts.push(member.sign_on(&scene.chain_id, &offer));
-        }
-        scene.include(&texts)?;
-        Ok(scene)
+        let [mut owner, requester, first, second, third] = people()?;
+        let mut members = [first, second, third];
+        let agent = (&mut owner, bodies::judge(MANIFEST, ""));
+        include(&mut connection, &market(&chain_id, agent, &mut members))?;
+        Ok(Self { node, connection, chain_id, owner, requester, members })
     }
 
     fn agent(&self) -> Hash {
@@ -75,18 +60,6 @@ impl Scene {
         Ok(serde_json::from_str(&self.connection.get(path)?)?)
     }
 
-    /// Sends texts that are taken, and waits until they are in blocks.
-    fn include(&mut self, texts: &[String]) -> anyhow::Result<()> {
-        let answer = self.connection.post(&http::send_together_body(texts))?;
-        let answer: Value = serde_json::from_str(&answer)?;
-        for item in answer["result"].as_array().with_context(|| answer.to_string())? {
-            let hash = item["hash"].as_str().with_context(|| item.to_string())?;
-            let seen = self.call("ombra_waitForTransaction", &json!([hash]))?;
-            ensure!(seen["status"] == "included", "{seen}");
-        }
-        Ok(())
-    }
-
     /// Asks; answers the call's id.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let nonce = self.requester.nonce;
@@ -95,51 +68,32 @@ impl Scene {
         let computed = json!({"from": self.requester.address(), "nonce": nonce});
         assert_eq!(self.call("ombra_computeCallId", &computed)?, json!(call_id));
         let text = self.requester.sign_on(&self.chain_id, &Body::AgentCall(asked));
-        self.include(&[text])?;
+        include(&mut self.connection, &[text])?;
         Ok(call_id)
     }
 
     /// Each member hides its answer, and all show them.
     fn answer(&mut self, call_id: Hash, results: &[&str]) -> anyhow::Result<()> {
         // The members are drawn before the transactions of the next block.
-        wait_for("the election", || {
+        wait_until("the election", || {
             let call = self.connection.call("ombra_getCall", &json!([call_id]))?;
-            Ok((call["status"] == "committing").then_some(()))
+            Ok(call["status"] == "committing")
         })?;
-        let chain_id = self.chain_id.clone();
-        let mut commits = Vec::new();
+        let (mut commits, mut reveals) = (Vec::new(), Vec::new());
         for (member, result) in self.members.iter_mut().zip(results) {
-            let commit = bodies::commit(member, &bodies::reveal(call_id, result.as_bytes()));
-            let body = Body::CallCommit(commit.context("an outcome")?);
-            commits.push(member.sign_on(&chain_id, &body));
+            let reveal = bodies::reveal(call_id, result.as_bytes());
+            let commit = bodies::commit(member, &reveal).context("an outcome")?;
+            commits.push(member.sign_on(&self.chain_id, &Body::CallCommit(commit)));
+            reveals.push(member.sign_on(&self.chain_id, &Body::CallReveal(reveal)));
         }
-        self.include(&commits)?;
-        let reveals: Vec<String> = self
-            .members
-            .iter_mut()
-            .zip(results)
-            .map(|(it, result)| {
-                let reveal = bodies::reveal(call_id, result.as_bytes());
-                it.sign_on(&chain_id, &Body::CallReveal(reveal))
-            })
-            .collect();
-        self.include(&reveals)
+        include(&mut self.connection, &commits)?;
+        include(&mut self.connection, &reveals).map(drop)
     }
 }
 
-const LIFE: [&str; 11] = [
-    "created",
-    "elected",
-    "committed",
-    "committed",
-    "committed",
-    "revealing",
-    "revealed",
-    "revealed",
-    "revealed",
-    "decided",
-    "settled",
-];
+/// The events of a call of three members.
+const LIFE: &str = "created elected committed committed committed \
+                    revealing revealed revealed revealed decided settled";
 
 #[test]
 fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
@@ -151,7 +105,7 @@ fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
     let mut stream = Events::open(&scene, call_id)?;
     scene.answer(call_id, &["yes", "yes", "no"])?;
     let settled = scene.call("ombra_waitForCall", &json!([call_id, {"until": "settled"}]))?;
-    assert_eq!(waiting.join().map_err(|_panic| anyhow::anyhow!("it panicked"))??, settled);
+    assert_eq!(joined(waiting.join(), "who waited")?, settled);
 
     assert_eq!((&settled["status"], &settled["agreeing"]), (&json!("success"), &json!(2)));
     assert_eq!((&settled["payload"], &settled["settled"]), (&json!("0x26121ff0"), &json!(true)));
@@ -161,12 +115,12 @@ fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
     assert_eq!(scene.call("ombra_getCall", &json!([call_id]))?, settled);
     assert_eq!(scene.rest(&format!("/api/calls/{call_id}"))?, settled);
 
-    for expected in LIFE {
+    for expected in LIFE.split(' ') {
         let message = socket.next()?.context("an open socket")?;
         let event = &message["params"]["result"];
         assert_eq!((&event["event"], &event["callId"]), (&json!(expected), &json!(call_id)));
     }
-    stream.tells(&LIFE)?;
+    stream.tells(LIFE)?;
     is_listed(&mut scene, call_id)?;
     elected_by_proved_randomness(&mut scene, &settled)?;
     is_proved(&mut scene, call_id)?;
@@ -186,19 +140,20 @@ fn is_listed(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
     let second = scene.ask()?;
     let (agent, requester) = (scene.agent(), scene.requester.address());
     let (owner, member) = (scene.owner.address(), scene.members[2].address());
-    let mut ids = |filter: Value| -> anyhow::Result<Vec<Value>> {
+    for (filter, expected) in [
+        (json!({}), json!([second, call_id])),
+        (json!({"agentId": agent}), json!([second, call_id])),
+        (json!({"requester": requester}), json!([second, call_id])),
+        (json!({"requester": owner}), json!([])),
+        (json!({"status": "success"}), json!([call_id])),
+        (json!({"status": "success", "member": member}), json!([call_id])),
+        (json!({"status": "failed", "member": member}), json!([])),
+    ] {
         let page = scene.call("ombra_listCalls", &json!([filter]))?;
         let items = page["items"].as_array().with_context(|| page.to_string())?;
-        Ok(items.iter().map(|item| item["callId"].clone()).collect())
-    };
-    let both = vec![json!(second), json!(call_id)];
-    assert_eq!(ids(json!({}))?, both);
-    assert_eq!(ids(json!({"agentId": agent}))?, both);
-    assert_eq!(ids(json!({"requester": requester}))?, both);
-    assert_eq!(ids(json!({"requester": owner}))?, Vec::<Value>::new());
-    assert_eq!(ids(json!({"status": "success"}))?, [json!(call_id)]);
-    assert_eq!(ids(json!({"status": "success", "member": member}))?, [json!(call_id)]);
-    assert_eq!(ids(json!({"status": "failed", "member": member}))?, Vec::<Value>::new());
+        let ids: Value = items.iter().map(|item| item["callId"].clone()).collect();
+        assert_eq!(ids, expected, "{filter}");
+    }
     let listed = scene.rest(&format!("/api/calls?agentId={agent}&status=success"))?;
     assert_eq!(listed["items"][0]["callId"], json!(call_id));
     assert_eq!(scene.rest(&format!("/api/agents/{agent}"))?["latest"], "1.0.0");
@@ -303,7 +258,7 @@ impl Events {
     }
 
     /// Reads to the end, and compares.
-    fn tells(&mut self, expected: &[&str]) -> anyhow::Result<()> {
+    fn tells(&mut self, expected: &str) -> anyhow::Result<()> {
         let mut told = Vec::new();
         let mut line = String::new();
         while told.last().is_none_or(|last| last != "settled") {
@@ -313,7 +268,7 @@ impl Events {
             let data: Value = serde_json::from_str(data)?;
             told.extend(data["event"].as_str().map(str::to_owned));
         }
-        assert_eq!(told, expected);
+        assert_eq!(told.join(" "), expected);
         Ok(())
     }
 }

@@ -10,35 +10,23 @@ use store::snapshots::{Intake, Offer, SnapshotStore, import};
 use store::{Options, Store};
 use testkit::actor::Actor;
 use testkit::harness::load::Load;
+use testkit::market::bodies::bond;
 use testkit::net::{Member, Net};
-use testkit::node::{program, wait_for};
-use testkit::workload::keys;
-use types::tx::MinerBond;
-use types::{Amount, Body};
+use testkit::node::wait_until;
+use testkit::workload::key;
 
 use crate::forks::{
-    AHEAD, VALIDATORS, begins_with_snapshot, cast, fixes, forks, net_with, snapshots,
+    AHEAD, BEYOND, EARLY, LATE, VALIDATORS, WHOLE, begins_with_snapshot, cast, ends_well, fixes,
+    forks, has_base_fee, has_crossed_to, height_of, is_ready_for, net_with, shown, snapshots,
     stopped_and_verified, votes,
 };
+use crate::support::{earliest, printed};
 
-/// Begins with a snapshot between the votes and the fork.
-const EARLY: usize = VALIDATORS;
-/// Executes every block from genesis on, when the fork has come.
-const WHOLE: usize = VALIDATORS + 1;
-/// Begins with a snapshot of after the fork.
-const LATE: usize = VALIDATORS + 2;
-/// Blocks after the height with which the chain is taken to have crossed.
-const BEYOND: u64 = 15;
 /// Blocks from the votes to the height where little happens between them.
 const NEAR: u64 = 60;
 
-fn answer(member: &Member, method: &str) -> anyhow::Result<Value> {
-    member.call(method, &json!([]))
-}
-
-/// The height of v7 as a client is told it.
-fn v7_of(member: &Member) -> anyhow::Result<Option<u64>> {
-    Ok(answer(member, "ombra_chainInfo")?["forks"]["v7"].as_u64())
+fn fees(member: &Member) -> anyhow::Result<Value> {
+    member.call("ombra_feeSchedule", &json!([]))
 }
 
 /// Three of four validators vote for a height that is so far ahead; all nodes that run come to the same,
@@ -49,41 +37,33 @@ fn vote_for_v7(net: &Net, ahead: u64) -> anyhow::Result<u64> {
         votes(member, height)?;
     }
     ensure!(forks(&net.members[0])?["forks"][0].get("fixed").is_none(), "two of four");
-    ensure!(v7_of(&net.members[0])?.is_none());
+    ensure!(height_of("v7", &net.members[0])?.is_none());
     votes(&net.members[2], height)?;
     for member in &net.members[..VALIDATORS] {
         fixes(member, height)?;
-        let said = member.check("forks")?;
-        ensure!(said["ok"] == true, "{said}");
-        let detail = said["detail"].as_str().unwrap_or_default();
-        let expected = format!("v7 begins with block {height}, ");
-        ensure!(detail.starts_with(&expected) && detail.ends_with("knows it"), "{detail}");
-        ensure!(v7_of(member)? == Some(height));
+        is_ready_for("v7", height, member)?;
         let left = member.metric("ombra_fork_blocks_left")?;
         ensure!(left > 0 && left <= ahead, "{left} blocks left");
     }
-    let node = format!("http://{}", net.members[0].rpc);
-    let told = program().args(["query", "forks", "--rpc", &node]).output()?;
-    let told = String::from_utf8(told.stdout)?;
+    let told = shown(&net.members[0])?;
     ensure!(told.contains(&format!("v7 begins with block {height}, ")), "{told}");
     ensure!(told.contains(" from now: in about "), "{told}");
     // What is fixed stays, whatever is voted now.
     votes(&net.members[3], height + 9)?;
     ensure!(forks(&net.members[0])?["forks"][0]["fixed"]["height"] == height);
-    ensure!(answer(&net.members[0], "ombra_feeSchedule")?.get("baseFee").is_none());
+    ensure!(fees(&net.members[0])?.get("baseFee").is_none());
     Ok(height)
 }
 
 /// What holds only under the rules of v7: a base fee, bonds, votes on parameters and on later forks.
 fn has_the_rules_of_v7(net: &Net) -> anyhow::Result<()> {
     let node = &net.members[0];
-    let fees = answer(node, "ombra_feeSchedule")?;
-    ensure!(fees["baseFee"] == "10", "{fees}");
-    let mut miner = Actor::new(keys(10)?.pop().context("an account")?);
-    let bond = miner.sign(&Body::MinerBond(MinerBond { amount: Amount::new(100_000) }));
-    node.includes(&node.send(&bond)?)?;
-    let bond = node.call("ombra_getBond", &json!([miner.address().to_string()]))?;
-    ensure!(bond["bonded"] == "100000", "{bond}");
+    let told = fees(node)?;
+    ensure!(told["baseFee"] == "10", "{told}");
+    let mut miner = Actor::new(key(9)?);
+    node.includes(&node.send(&miner.sign(&bond(100_000)))?)?;
+    let stake = node.call("ombra_getBond", &json!([miner.address().to_string()]))?;
+    ensure!(stake["bonded"] == "100000", "{stake}");
     let at = node.height()? + 40;
     for member in &net.members[..3] {
         cast(member, &["param-vote", "baseFeeFloor", "70", &at.to_string()])?;
@@ -92,32 +72,17 @@ fn has_the_rules_of_v7(net: &Net) -> anyhow::Result<()> {
     let counted = forks(node)?;
     let later = counted["forks"].as_array().and_then(|all| all.last()).context("a fork")?;
     ensure!(later["fork"] == "v8", "{counted}");
-    for member in net.running() {
-        wait_for(&format!("the base fee of {}", member.name), || {
-            let fees = answer(member, "ombra_feeEstimate")?;
-            Ok((fees["baseFee"] == json!("70")).then_some(()))
-        })?;
-    }
-    Ok(())
-}
-
-/// Stops everything; every block, certificate, row and root on the disks is right.
-fn verifies(net: &mut Net, fork: u64) -> anyhow::Result<()> {
-    let tip = net.members[0].height()?;
-    ensure!(tip > fork);
-    stopped_and_verified(net)
+    net.running().try_for_each(|member| has_base_fee(member, "70"))
 }
 
 /// The blocks of one node make the same database of another one.
 fn moves_by_file(net: &Net) -> anyhow::Result<()> {
     let file = net.members[WHOLE].home().join("blocks.ombra");
     let path = file.to_str().context("a path in UTF-8")?.to_owned();
-    let exported = net.members[WHOLE].ombra(&["db", "export", &path])?;
-    ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+    printed(net.members[WHOLE].ombra(&["db", "export", &path])?)?;
     let empty = &net.members[LATE];
     std::fs::remove_dir_all(empty.home().join("data/db"))?;
-    let imported = empty.ombra(&["db", "import", &path])?;
-    ensure!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    printed(empty.ombra(&["db", "import", &path])?)?;
     let said = empty.db("verify")?;
     ensure!(said.contains("verified"), "{said}");
     let said = net.members[0].db("rollback")?;
@@ -134,8 +99,8 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
     let voted = net.members[0].height()?;
     net.members[0].reaches(voted + 22)?;
     begins_with_snapshot(&mut net.members[EARLY])?;
-    wait_for("the count of the one that begins early", || {
-        Ok((forks(&net.members[EARLY])? == forks(&net.members[0])?).then_some(()))
+    wait_until("the count of the one that begins early", || {
+        Ok(forks(&net.members[EARLY])? == forks(&net.members[0])?)
     })?;
     ensure!(net.members[0].height()? + 40 < height, "this machine is too busy");
     let load = Load::start(&net, &[0, 1], 4, std::time::Duration::from_millis(20))?;
@@ -155,26 +120,19 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
 
     net.members[WHOLE].start()?;
     net.members[WHOLE].reaches(height + BEYOND)?;
-    ensure!(answer(&net.members[WHOLE], "ombra_chainInfo")?["earliestBlock"] == 1);
+    ensure!(earliest(&net.members[WHOLE])? == 1);
     net.members[0].reaches(height + 3 * BEYOND)?;
     begins_with_snapshot(&mut net.members[LATE])?;
-    let begun = answer(&net.members[LATE], "ombra_chainInfo")?;
-    ensure!(begun["earliestBlock"].as_u64() > Some(height), "{begun}");
+    let begun = earliest(&net.members[LATE])?;
+    ensure!(begun > height, "it begins with block {begun}");
     ensure!(forks(&net.members[LATE])?.get("missing").is_none(), "no earlier vote matters to it");
     for member in net.running() {
-        ensure!(v7_of(member)? == Some(height), "{}", member.name);
-        let said = member.check("forks")?;
-        let expected = format!("v7 has been active since block {height}; this program knows it");
-        ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
+        has_crossed_to("v7", height, member)?;
         ensure!(member.metric("ombra_fork_blocks_left").is_err(), "no other fork is fixed");
     }
     has_the_rules_of_v7(&net)?;
-    load.confirms(20)?;
-    let ledger = load.stop()?;
-    ensure!(ledger.failures().is_empty(), "{:?}", ledger.failures());
-    let tip = net.members[0].height()?;
-    net.same_block(tip)?;
-    verifies(&mut net, height)?;
+    ends_well(load, &net)?;
+    stopped_and_verified(&mut net)?;
     moves_by_file(&net)
 }
 
@@ -185,9 +143,7 @@ fn validators_that_are_killed_around_the_height_go_on_to_one_chain() -> anyhow::
     // The block before the height is the last one that they have, then the first one of v7 is.
     for last in [height - 1, height] {
         net.members[0].reaches(last)?;
-        for member in &mut net.members {
-            member.kill()?;
-        }
+        net.members.iter_mut().try_for_each(Member::kill)?;
         for member in &mut net.members {
             member.start_with(&snapshots())?;
         }
@@ -197,10 +153,10 @@ fn validators_that_are_killed_around_the_height_go_on_to_one_chain() -> anyhow::
         net.same_block(around)?;
     }
     for member in net.running() {
-        ensure!(v7_of(member)? == Some(height), "{}", member.name);
+        ensure!(height_of("v7", member)? == Some(height), "{}", member.name);
     }
-    ensure!(answer(&net.members[0], "ombra_feeSchedule")?["baseFee"] == "10");
-    verifies(&mut net, height)
+    ensure!(fees(&net.members[0])?["baseFee"] == "10");
+    stopped_and_verified(&mut net)
 }
 
 /// Makes the database of a node out of the newest snapshot of another one, as if it had fetched it.
@@ -251,7 +207,7 @@ fn a_node_without_the_votes_waits_before_the_height_and_goes_on_when_somebody_ha
     let refused = waits.logged()?.matches("Invalid certificate received").count();
     ensure!(refused < 10 + 4 * usize::try_from(since.elapsed().as_secs())?, "{refused} times");
     ensure!(forks(waits)?["missing"] == json!({ "from": 1, "to": began }), "{}", forks(waits)?);
-    ensure!(v7_of(waits)?.is_none());
+    ensure!(height_of("v7", waits)?.is_none());
     let said = waits.check("forks")?;
     let detail = said["detail"].as_str().unwrap_or_default();
     let expected = format!("the votes in the blocks 1 to {began} are not counted yet");

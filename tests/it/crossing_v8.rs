@@ -2,36 +2,20 @@
 //! validators.
 
 use anyhow::{Context, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::actor::Actor;
 use testkit::harness::load::Load;
 use testkit::market::bodies::{MANIFEST, bond, judge, judge_of, offer, register};
 use testkit::net::{Member, Net};
-use testkit::node::wait_for;
-use testkit::workload::keys;
-use types::{Body, Hash};
+use testkit::node::wait_until;
+use testkit::workload::key;
+use types::Body;
 
 use crate::forks::{
-    AHEAD, VALIDATORS, begins_with_snapshot, cast, forks, net_with, snapshots, stopped_and_verified,
+    AHEAD, BEYOND, EARLY, LATE, WHOLE, begins_with_snapshot, cast, ends_well, forks,
+    has_crossed_to, height_of, is_ready_for, net_with, snapshots, stopped_and_verified,
 };
-
-/// Begins with a snapshot between the votes and the fork.
-const EARLY: usize = VALIDATORS;
-/// Executes every block from genesis on, when the fork has come.
-const WHOLE: usize = VALIDATORS + 1;
-/// Begins with a snapshot of after the fork.
-const LATE: usize = VALIDATORS + 2;
-/// Blocks after the height with which the chain is taken to have crossed.
-const BEYOND: u64 = 15;
-
-fn answer(member: &Member, method: &str) -> anyhow::Result<Value> {
-    member.call(method, &json!([]))
-}
-
-/// The height of v8 as a client is told it.
-fn v8_of(member: &Member) -> anyhow::Result<Option<u64>> {
-    Ok(answer(member, "ombra_chainInfo")?["forks"]["v8"].as_u64())
-}
+use crate::support::earliest;
 
 /// Three of four validators vote for a height; all nodes that run say so.
 fn vote_for_v8(net: &Net) -> anyhow::Result<u64> {
@@ -39,17 +23,13 @@ fn vote_for_v8(net: &Net) -> anyhow::Result<u64> {
     for member in &net.members[..2] {
         cast(member, &["fork-vote", "v8", &height.to_string()])?;
     }
-    ensure!(v8_of(&net.members[0])?.is_none(), "two of four");
+    ensure!(height_of("v8", &net.members[0])?.is_none(), "two of four");
     cast(&net.members[2], &["fork-vote", "v8", &height.to_string()])?;
     for member in net.running() {
-        wait_for(&format!("the fixed height on {}", member.name), || {
-            Ok((v8_of(member)? == Some(height)).then_some(()))
+        wait_until(&format!("the fixed height on {}", member.name), || {
+            Ok(height_of("v8", member)? == Some(height))
         })?;
-        let said = member.check("forks")?;
-        let detail = said["detail"].as_str().unwrap_or_default();
-        let expected = format!("v8 begins with block {height}, ");
-        ensure!(detail.starts_with(&expected) && detail.ends_with("knows it"), "{detail}");
-        ensure!(said["ok"] == true, "{said}");
+        is_ready_for("v8", height, member)?;
         ensure!(member.metric("ombra_unknown_fork_height")? == 0, "{}", member.name);
     }
     Ok(height)
@@ -63,13 +43,9 @@ struct Author {
 
 impl Author {
     fn on(member: &Member) -> anyhow::Result<Self> {
-        let chain_id = answer(member, "ombra_chainInfo")?["chainId"].as_str().map(str::to_owned);
-        let actor = Actor::new(keys(10)?.pop().context("an account")?);
-        Ok(Self { actor, chain_id: chain_id.context("a chain id")? })
-    }
-
-    fn agent_id(&self) -> Hash {
-        judge_of(&self.actor)
+        let info = member.call("ombra_chainInfo", &json!([]))?;
+        let chain_id = info["chainId"].as_str().context("a chain id")?.to_owned();
+        Ok(Self { actor: Actor::new(key(9)?), chain_id })
     }
 
     fn register(&self) -> Body {
@@ -88,7 +64,7 @@ impl Author {
 
     /// Every node that runs has the agent and the offer.
     fn is_known_to(&self, net: &Net) -> anyhow::Result<()> {
-        let (agent, miner) = (self.agent_id().to_string(), self.actor.address().to_string());
+        let (agent, miner) = (judge_of(&self.actor).to_string(), self.actor.address().to_string());
         for member in net.running() {
             let known = member.call("ombra_getAgent", &json!([agent]))?;
             ensure!(known["name"] == "judge", "{}: {known}", member.name);
@@ -111,7 +87,7 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     let voted = net.members[0].height()?;
     net.members[0].reaches(voted + 22)?;
     begins_with_snapshot(&mut net.members[EARLY])?;
-    ensure!(v8_of(&net.members[EARLY])? == Some(height), "the state says it");
+    ensure!(height_of("v8", &net.members[EARLY])? == Some(height), "the state says it");
     ensure!(forks(&net.members[EARLY])?.get("missing").is_none(), "no earlier vote matters to it");
     ensure!(net.members[0].height()? + 20 < height, "this machine is too busy");
     let load = Load::start(&net, &[0, 1], 4, std::time::Duration::from_millis(20))?;
@@ -129,20 +105,13 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     net.members[WHOLE].start()?;
     let tip = net.members[0].height()?;
     net.members[WHOLE].reaches(tip)?;
-    ensure!(answer(&net.members[WHOLE], "ombra_chainInfo")?["earliestBlock"] == 1);
+    ensure!(earliest(&net.members[WHOLE])? == 1);
     net.members[0].reaches(tip.max(height + 2 * BEYOND) + 11)?;
     begins_with_snapshot(&mut net.members[LATE])?;
     for member in net.running() {
-        ensure!(v8_of(member)? == Some(height), "{}", member.name);
-        let said = member.check("forks")?;
-        let expected = format!("v8 has been active since block {height}; this program knows it");
-        ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
+        has_crossed_to("v8", height, member)?;
     }
     author.is_known_to(&net)?;
-    load.confirms(20)?;
-    let ledger = load.stop()?;
-    ensure!(ledger.failures().is_empty(), "{:?}", ledger.failures());
-    let tip = net.members[0].height()?;
-    net.same_block(tip)?;
+    ends_well(load, &net)?;
     stopped_and_verified(&mut net)
 }

@@ -14,6 +14,8 @@ use testkit::crowd::Crowd;
 use testkit::miners::{MinerHome, Requester, text};
 use types::Hash;
 
+use crate::journal::journal_of;
+
 const RUNS: usize = 100;
 
 #[test]
@@ -29,19 +31,12 @@ fn three_miners_share_a_hundred_runs_and_each_is_paid_for_its_own() -> anyhow::R
 
     let mut lost = 0;
     for miner in &crowd.miners {
-        let journal = journal(&crowd, miner)?;
+        let journal = journal_of(miner, &crowd.node)?;
         assert_eq!(Vec::<String>::new(), open(&journal)?);
         lost += check_receipts(&crowd, &books, miner, &journal)?;
     }
     assert!(lost > 0, "no claim lost its race, so nothing was shown about those that do");
     crowd.miners.iter().try_for_each(|miner| check_by_command(&books, miner))
-}
-
-/// The journal of a miner that does not run.
-fn journal(crowd: &Crowd, miner: &MinerHome) -> anyhow::Result<Journal> {
-    let chain = crowd.node.call("ombra_chainInfo", &serde_json::json!([]))?;
-    let path = miner.data().join(miner::program::JOURNAL);
-    Ok(Journal::open(&path, miner.address(), &serde_json::from_value(chain)?)?)
 }
 
 /// What is left to do, in words.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::index::{ARCHIVE_BYTES, PackageIndex};
-use testkit::node::{program, wait_for};
-use testkit::process::{self, Signal, ended};
+use testkit::node::{program, wait_until};
+use testkit::process::{self, Signal, ended, output};
 
 /// A folder in which the model is looked for.
 struct Place(TempDir);
@@ -39,8 +39,7 @@ impl Place {
 
     /// How a command ends, and what it prints.
     fn done(&self, arguments: &[&str], index: &str) -> anyhow::Result<Output> {
-        let mut command = self.ombra(arguments, index);
-        ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+        output(&mut self.ombra(arguments, index))
     }
 
     fn fetch(&self, index: PackageIndex) -> anyhow::Result<Output> {
@@ -150,7 +149,7 @@ fn ctrl_c_ends_a_slow_transfer_of_the_demonstration() -> anyhow::Result<()> {
     })?;
     let mut command = place.ombra(&DEMO, &index.url());
     let process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
-    wait_for("the transfer", || Ok(is_asked.load(Ordering::SeqCst).then_some(())))?;
+    wait_until("the transfer", || Ok(is_asked.load(Ordering::SeqCst)))?;
     process::signal(process.id(), Signal::INT)?;
     assert_said(1, &["fetching", "stopped"], &ended(process)?);
     Ok(())

@@ -1,10 +1,8 @@
 //! A node whose files cannot be written.
 
-use serde_json::Value;
-use testkit::actor::{Actor, transfer};
-use testkit::http::{Connection, send_body};
+use testkit::actor::{people, transfer};
+use testkit::http::Connection;
 use testkit::net::Net;
-use testkit::workload::keys;
 
 #[test]
 fn a_journal_that_cannot_be_written_ends_the_node_with_the_file_and_the_reason()
@@ -16,12 +14,10 @@ fn a_journal_that_cannot_be_written_ends_the_node_with_the_file_and_the_reason()
     std::fs::remove_dir_all(&journal)?;
     std::fs::write(&journal, "in the way")?;
 
-    let mut keys = keys(2)?.into_iter().map(Actor::new);
-    let (from, to) = keys.next().zip(keys.next()).expect("two accounts");
+    let [from, to] = people()?;
     // One that waits for another, and so has to be kept.
     let text = from.at(1).sign(&transfer(to.address(), 5));
-    let answer = Connection::open(node.rpc)?.post(&send_body(std::slice::from_ref(&text)))?;
-    let answer: Value = serde_json::from_str(&answer)?;
+    let answer = Connection::open(node.rpc)?.send(&text)?;
     assert!(answer.get("error").is_some(), "it is told that it was kept: {answer}");
     let status = node.ended()?;
     assert_eq!(Some(1), status.code());

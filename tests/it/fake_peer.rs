@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use p2p::ports::{ChainSource, Nothing, SnapshotHead};
 use p2p::{DownloadFigures, Handle, NetworkId, PeerKey, Setup};
+use serde_json::json;
 use store::snapshots::FORMAT;
 use testkit::net::Member;
 use testkit::node::wait_for;
@@ -104,15 +105,14 @@ impl FakePeer {
 
 /// The address of a node's network for transactions.
 pub(crate) fn gossip_address(member: &Member) -> anyhow::Result<String> {
-    let info = member.call("net_info", &serde_json::json!([]))?;
-    let addresses = info.get("listenAddresses").and_then(serde_json::Value::as_array);
-    let last = addresses.and_then(|all| all.last()).and_then(serde_json::Value::as_str);
+    let info = member.call("net_info", &json!([]))?;
+    let last = info["listenAddresses"].as_array().and_then(|all| all.last()?.as_str());
     Ok(last.context("a listen address")?.to_owned())
 }
 
 fn setup(honest: &Member, chain: Arc<dyn ChainSource>) -> anyhow::Result<Setup> {
-    let info = honest.call("ombra_chainInfo", &serde_json::json!([]))?;
-    let text = |name: &str| info.get(name).and_then(serde_json::Value::as_str).context("chainInfo");
+    let info = honest.call("ombra_chainInfo", &json!([]))?;
+    let text = |name: &str| info[name].as_str().context("chainInfo");
     let network = NetworkId::new(text("chainId")?.to_owned(), text("genesisHash")?.parse()?);
     let listen = "/ip4/127.0.0.1/tcp/0".to_owned();
     let config = p2p::Config { listen, exchange: false, ..p2p::Config::default() };

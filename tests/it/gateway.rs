@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 use testkit::chat::{Client, chat, stream};
 use testkit::dashboards::{GATEWAYS, OF_PROMETHEUS, names_in};
@@ -13,6 +13,8 @@ use testkit::miners::{Miner, MinerHome};
 use testkit::model::ModelServer;
 use testkit::net::free_ports;
 use testkit::node::{DevOptions, Node, wait_for};
+
+use crate::support::{dev, samples};
 
 /// What clients of streamable HTTP take.
 const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
@@ -34,8 +36,7 @@ struct Scene {
 impl Scene {
     fn new(settings: &str) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let more = ["--v7", "0"].map(str::to_owned).to_vec();
-        let node = Node::start(DevOptions { accounts: 4, more, ..DevOptions::from_environment() })?;
+        let node = Node::start(DevOptions { accounts: 4, ..dev(&["--v7", "0"]) })?;
         let model = ModelServer::start("none", &json!({}))?;
         let miner = MinerHome::new(folder.path(), MINING, node.rpc, &model.settings())?.start()?;
         let port = free_ports(2)?;
@@ -51,22 +52,18 @@ impl Scene {
         Ok(scene)
     }
 
+    /// A client of a name, who has no money to ask for anything.
+    fn poor(&self, name: &str) -> anyhow::Result<Client> {
+        Ok(Client { key: self.home.new_key(name, &["--budget", "1"])?, ..self.client.clone() })
+    }
+
     fn get(&self, path: &str) -> anyhow::Result<String> {
         Connection::open(self.metrics)?.get_any(path)
     }
 
     /// Every sample by its name without what all of them begin with, and by its labels.
     fn samples(&self) -> anyhow::Result<BTreeMap<String, f64>> {
-        let text = self.get("/metrics")?;
-        ensure!(text.ends_with("# EOF\n"), "the end is missing: {text}");
-        let mut samples = BTreeMap::new();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let (name, value) = line.rsplit_once(' ').with_context(|| line.to_owned())?;
-            let value: f64 = value.parse().with_context(|| line.to_owned())?;
-            let name = name.strip_prefix("ombra_gateway_").with_context(|| line.to_owned())?;
-            ensure!(samples.insert(name.to_owned(), value).is_none(), "{line} comes twice");
-        }
-        Ok(samples)
+        samples(&self.get("/metrics")?, "ombra_gateway_")
     }
 
     fn until(
@@ -111,8 +108,7 @@ fn a_request_is_measured_and_an_absent_node_is_told() -> anyhow::Result<()> {
     let cost_micro = answer.json()?["usage"]["cost_micro"].as_f64().context("a cost")?;
     let streamed = scene.client.ask(&stream("Hi"), &[])?;
     assert!(streamed.text.ends_with("data: [DONE]\n\n"), "{streamed:?}");
-    let poor = scene.home.new_key("poor", &["--budget", "1"])?;
-    let refused = Client { key: poor, ..scene.client.clone() }.ask(&chat("Hi"), &[])?;
+    let refused = scene.poor("poor")?.ask(&chat("Hi"), &[])?;
     assert_eq!((429, "insufficient_quota".to_owned()), refused.fault());
     let unknown = Client { key: "sk-ombra-no".to_owned(), ..scene.client.clone() };
     assert_eq!(401, unknown.ask(&chat("Hi"), &[])?.status);
@@ -147,8 +143,8 @@ fn a_request_is_measured_and_an_absent_node_is_told() -> anyhow::Result<()> {
     // Places in blocks differ a little with the length of a request.
     let apart = measured["spent_micro_total"] - 3.0 * cost_micro;
     assert!(apart.abs() < 30.0, "{apart}");
-    let all_passed = scene.checks()?.into_values().all(|is_ok| is_ok);
-    assert!(all_passed, "{:?}", scene.checks()?);
+    let checks = scene.checks()?;
+    assert!(checks.values().all(|is_ok| *is_ok), "{checks:?}");
 
     scene.node.kill()?;
     let measured = scene.until("the node to be missed", |it| {
@@ -206,8 +202,7 @@ fn metrics_do_not_grow_with_the_number_of_keys() -> anyhow::Result<()> {
     scene.until("the wallet to be looked at", |it| it.contains_key("left_micro"))?;
     let before = count()?;
     for number in 0..30 {
-        let key = scene.home.new_key(&format!("key-{number}"), &["--budget", "1"])?;
-        let client = Client { key, ..scene.client.clone() };
+        let client = scene.poor(&format!("key-{number}"))?;
         assert_eq!(429, client.ask(&chat("Hi"), &[])?.status);
     }
     // One for the outcome, one for the limit.
@@ -219,9 +214,7 @@ fn metrics_do_not_grow_with_the_number_of_keys() -> anyhow::Result<()> {
 fn every_metric_of_the_alerts_and_of_the_dashboard_is_measured() -> anyhow::Result<()> {
     let scene = Scene::new(SETTINGS)?;
     scene.client.ask(&chat("Hi"), &[])?.content()?;
-    let poor = scene.home.new_key("poor", &["--budget", "1"])?;
-    let poor = Client { key: poor, address: scene.client.address };
-    poor.ask(&chat("Hi"), &[])?;
+    scene.poor("poor")?.ask(&chat("Hi"), &[])?;
     let name =
         |sample: &String| format!("ombra_gateway_{}", sample.split('{').next().unwrap_or_default());
     let samples = scene.until("the wallet to be looked at", |it| it.contains_key("left_micro"))?;

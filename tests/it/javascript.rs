@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use testkit::node::{DevOptions, Node};
+use testkit::node::Node;
+
+use crate::support::dev;
 
 /// The library's tests that need no node.
 const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain", "market", "retries"];
@@ -33,15 +35,14 @@ fn the_javascript_library_agrees_with_the_vectors() -> anyhow::Result<()> {
 
 #[test]
 fn what_the_javascript_library_signs_the_chain_includes() -> anyhow::Result<()> {
-    let mut node = Node::start(DevOptions::from_environment())?;
+    let mut node = Node::start(dev(&[]))?;
     WITH_NODE.iter().try_for_each(|name| pass(name, Some(&node)))?;
     node.stop()
 }
 
 #[test]
 fn what_a_node_says_of_calls_to_agents_the_javascript_library_checks() -> anyhow::Result<()> {
-    let market = vec!["--v8".to_owned(), "0".to_owned()];
-    let mut node = Node::start(DevOptions { more: market, ..DevOptions::from_environment() })?;
+    let mut node = Node::start(dev(&["--v8", "0"]))?;
     pass("calls", Some(&node))?;
     node.stop()
 }

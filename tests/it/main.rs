@@ -57,6 +57,8 @@ mod snapshot;
 #[cfg(test)]
 mod subscribers;
 #[cfg(test)]
+mod support;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod tools;

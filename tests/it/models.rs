@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use testkit::miners::{MinerHome, Requester, Wish, micro, text};
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::node::{DevOptions, Node, wait_until};
 use testkit::parallel;
 use testkit::process::peak_rss_kb;
 use testkit::script::{Count, Model, Question, Reply, TOKENS};
+
+use crate::support::dev;
 
 /// What a miner may take while a server sends it more than it should.
 const RSS_MB_MAX: u64 = 400;
@@ -57,8 +59,6 @@ const fn end(status: &'static str, answer: &'static str, steps: &'static [u64]) 
 
 /// A server that fails first, and answers in the end; nothing of the failure is paid.
 const WELL: End = end("completed", "Well.", &[TOKENS]);
-/// A server that cannot be right about its tokens.
-const UNCOUNTED: End = end("failed", "the model's server does not count its tokens", &[]);
 
 /// Asked for the first time.
 fn first(question: &Question, then: Reply) -> Reply {
@@ -108,24 +108,24 @@ fn passing() -> Vec<Mode> {
     ]
 }
 
+/// One call of a tool.
+fn call(tool: &str, arguments: Value) -> Reply {
+    Reply::calls(&[(tool, arguments)], &json!({}))
+}
+
 /// Calls that cannot be made. The model is told, and answers.
 fn strange_calls() -> Vec<Mode> {
-    let told = |answer| end("completed", answer, &[TOKENS, TOKENS]);
+    const TOLD: End = end("completed", "Well.", &[TOKENS, TOKENS]);
     vec![
         mode(
             "a call whose arguments are no JSON",
-            |it| {
-                before_answer(
-                    it,
-                    Reply::calls(&[("math_eval", json!("{\"expression\": "))], &json!({})),
-                )
-            },
-            told("Well."),
+            |it| before_answer(it, call("math_eval", json!("{\"expression\": "))),
+            TOLD,
         ),
         mode(
             "a call of a tool that the run does not grant",
-            |it| before_answer(it, Reply::calls(&[("chain_get_height", json!({}))], &json!({}))),
-            told("Well."),
+            |it| before_answer(it, call("chain_get_height", json!({}))),
+            TOLD,
         ),
         mode(
             "more calls than a step can have",
@@ -133,19 +133,21 @@ fn strange_calls() -> Vec<Mode> {
                 let call = ("math_eval", json!({ "expression": "1" }));
                 before_answer(it, Reply::calls(&vec![call; 300], &json!({})))
             },
-            told("Well."),
+            TOLD,
         ),
-        mode(
-            "a call without a name",
-            |it| before_answer(it, Reply::calls(&[("", json!({}))], &json!({}))),
-            told("Well."),
-        ),
+        mode("a call without a name", |it| before_answer(it, call("", json!({}))), TOLD),
         mode(
             "a call with wrong arguments",
-            |it| before_answer(it, Reply::calls(&[("math_eval", json!({ "x": 1 }))], &json!({}))),
-            End { calls: 1, ..told("Well.") },
+            |it| before_answer(it, call("math_eval", json!({ "x": 1 }))),
+            End { calls: 1, ..TOLD },
         ),
     ]
+}
+
+/// A server that cannot be right about its tokens, so that the miner claims no more.
+fn uncounted(name: &'static str, script: fn(&Question) -> Reply) -> Mode {
+    let end = end("failed", "the model's server does not count its tokens", &[]);
+    Mode { claims_after: false, ..mode(name, script, end) }
 }
 
 /// Answers that a miner must not believe, and some that it must.
@@ -181,30 +183,17 @@ fn strange() -> Vec<Mode> {
             ..mode(
                 "the answer is cut where the escrow ends",
                 |it| {
-                    let count =
-                        Count { finish: "length", output: Some(it.tokens_max), prompt: None };
+                    let output = Some(it.tokens_max);
+                    let count = Count { finish: "length", output, prompt: None };
                     Reply::counted(&json!({ "content": "and so on" }), count)
                 },
                 end("insufficient_funds", "", &[900]),
             )
         },
-        Mode {
-            claims_after: false,
-            ..mode(
-                "more tokens than were asked for",
-                |it| counted(Some(it.tokens_max + 1), None),
-                UNCOUNTED,
-            )
-        },
-        Mode {
-            claims_after: false,
-            ..mode("no tokens for some text", |_| counted(Some(0), None), UNCOUNTED)
-        },
-        Mode {
-            claims_after: false,
-            ..mode("no tokens of the prompt", |_| counted(Some(TOKENS), Some(0)), UNCOUNTED)
-        },
-        Mode { claims_after: false, ..mode("no counts", |_| Reply::uncounted("Well."), UNCOUNTED) },
+        uncounted("more tokens than were asked for", |it| counted(Some(it.tokens_max + 1), None)),
+        uncounted("no tokens for some text", |_| counted(Some(0), None)),
+        uncounted("no tokens of the prompt", |_| counted(Some(TOKENS), Some(0))),
+        uncounted("no counts", |_| Reply::uncounted("Well.")),
     ]
 }
 
@@ -264,8 +253,8 @@ fn check(number: usize, mode: &Mode, node: &Node, folder: &Path) -> anyhow::Resu
         return miner.stop();
     }
     let next = requester.ask(&wish)?;
-    wait_for("the miner to look at the next run", || {
-        Ok(home.logged()?.contains("BACKEND_DOWN").then_some(()))
+    wait_until("the miner to look at the next run", || {
+        Ok(home.logged()?.contains("BACKEND_DOWN"))
     })?;
     miner.stop()?;
     let record = node.call("ombra_getAgentRun", &json!([next]))?;
@@ -289,10 +278,11 @@ fn check_end(mode: &Mode, record: &Value, steps: &[Value]) -> anyhow::Result<()>
     ensure!(tokens == *expected, "tokens of the steps: {tokens:?}, not {expected:?}");
     let reward: u64 = expected.iter().sum();
     let fee = 100 * u64::try_from(expected.len())?;
-    let parts =
-        [micro(record, "minerReward")?, micro(record, "networkFee")?, micro(record, "userRefund")?];
-    let bill = [reward, fee, mode.max_fee - reward - fee];
-    ensure!(parts == bill, "the bill is {parts:?}, not {bill:?}");
+    for (part, micro) in
+        [("minerReward", reward), ("networkFee", fee), ("userRefund", mode.max_fee - reward - fee)]
+    {
+        ensure!(text(record, part) == micro.to_string(), "{part} is not {micro}: {record}");
+    }
     let made: usize =
         steps.iter().map(|step| step["toolCalls"].as_array().map_or(0, Vec::len)).sum();
     ensure!(made == *calls, "{made} calls of tools, not {calls}");
@@ -309,11 +299,9 @@ fn check_pause(mode: &Mode, model: &Model) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tries all ways to fail, some at a time.
-fn check_all(modes: &[Mode], params: &[&str]) -> anyhow::Result<()> {
-    let more = params.iter().flat_map(|param| ["--param".to_owned(), (*param).to_owned()]);
-    let options = DevOptions { accounts: 2 * modes.len(), ..DevOptions::from_environment() };
-    let node = Node::start(DevOptions { more: more.collect(), ..options })?;
+/// Tries all ways to fail, some at a time, on a chain with these arguments.
+fn check_all(modes: &[Mode], arguments: &[&str]) -> anyhow::Result<()> {
+    let node = Node::start(DevOptions { accounts: 2 * modes.len(), ..dev(arguments) })?;
     let folder = tempfile::tempdir()?;
     let check = |number: usize, mode: &Mode| check(number, mode, &node, folder.path());
     parallel::each(modes, |mode| mode.name, check)
@@ -332,5 +320,5 @@ fn what_a_server_says_wrongly_ends_the_run_or_is_told_to_the_model() -> anyhow::
 
 #[test]
 fn a_server_that_never_answers_ends_the_run_in_time() -> anyhow::Result<()> {
-    check_all(&endless(), &["claimTtlMs=9000"])
+    check_all(&endless(), &["--param", "claimTtlMs=9000"])
 }

@@ -10,11 +10,18 @@ use std::process::{ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
+use testkit::miners::{Miner, MinerHome, micro, text};
 use testkit::model::ModelServer;
 use testkit::node::{DevOptions, Node, program};
-use testkit::process::{Process, Signal, ended, lines_to};
+use testkit::process::{Process, Signal, ended, output};
+use testkit::workload::key;
+
+use crate::support::printed;
+
+/// Who pays, and how much at most.
+const PAYS: [&str; 4] = ["--dev", "0", "--max-fee", "10000"];
 
 /// A node and a folder for files.
 struct Scene {
@@ -35,33 +42,20 @@ impl Scene {
         format!("http://{}", self.node.rpc)
     }
 
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
     fn write(&self, name: &str, text: &str) -> anyhow::Result<String> {
-        std::fs::write(self.path(name), text)?;
-        Ok(self.path(name))
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text)?;
+        Ok(path.display().to_string())
     }
 
     /// Starts a miner on account 1, whose model wants to know how many apples there are, and waits
     /// until it works.
-    fn mine(&self) -> anyhow::Result<Process> {
+    fn mine(&self) -> anyhow::Result<Miner> {
         let model = ModelServer::start("stock_of", &json!({ "item": "apples" }))?;
         // Room for the longest requests of these tests.
         let settings =
             model.settings().replace("tool_form", "context_tokens_max = 32768\ntool_form");
-        let settings = self.write("miner.toml", &settings)?;
-        let mut command = program();
-        command
-            .args(["miner", "--dev", "1", "--config", &settings])
-            .args(["--rpc", &self.url(), "--data-dir", &self.path("miner")])
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(self.path("miner.log"))?);
-        let mut miner = Process::start("the miner", &mut command)?;
-        let works = lines_to(&miner.lines()?, "open").is_some();
-        ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
-        Ok(miner)
+        MinerHome::new(self.folder.path(), 1, self.node.rpc, &settings)?.start()
     }
 
     /// A command that talks to the node.
@@ -72,42 +66,45 @@ impl Scene {
     }
 
     fn ombra(&self, arguments: &[&str]) -> anyhow::Result<Output> {
-        let mut command = self.command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        ended(command.spawn()?)
+        output(&mut self.command(arguments))
     }
 
     /// What a command prints, which must succeed.
     fn done(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = self.ombra(arguments)?;
-        ensure!(output.status.success(), "{arguments:?}: {}", errors(&output));
-        Ok(String::from_utf8(output.stdout)?)
+        printed(self.ombra(arguments)?).with_context(|| format!("{arguments:?}"))
+    }
+
+    /// The same for one that account 0 pays for.
+    fn done_for_money(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.done(&[arguments, &PAYS].concat())
     }
 
     /// A run of account 0 to its settlement: the record with everything that belongs to it.
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Value> {
-        let more = ["--dev", "0", "--max-fee", "10000", "--timeout", "50", "--json"];
-        let output = self.ombra(&[&["run"], arguments, &more].concat())?;
-        let log = std::fs::read_to_string(self.path("miner.log")).unwrap_or_default();
+        let more = ["--timeout", "50", "--json"];
+        let output = self.ombra(&[&["run"], arguments, &PAYS, &more].concat())?;
+        let log = self.folder.path().join("miner-1/log");
+        let log = std::fs::read_to_string(log).unwrap_or_default();
         serde_json::from_slice(&output.stdout)
             .with_context(|| format!("{}\n{log}", errors(&output)))
     }
 
     /// `ombra run` of account 0, as far as the line that begins with `word`: the run's id.
     fn begin(&self, arguments: &[&str], word: &str) -> anyhow::Result<Begun> {
-        let more = ["--dev", "0", "--max-fee", "10000"];
-        let mut command = self.command(&[&["run"], arguments, &more].concat());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut begun = Begun::of(&mut command)?;
+        self.watch(&[&["run"], arguments, &PAYS].concat(), word)
+    }
+
+    /// The same for any command.
+    fn watch(&self, arguments: &[&str], word: &str) -> anyhow::Result<Begun> {
+        let mut begun = Begun::of(piped(&mut self.command(arguments)))?;
         begun.read_to(word)?;
         Ok(begun)
     }
 
     /// What account `index` has.
-    fn balance(&self, index: u32) -> anyhow::Result<u64> {
-        let address = wallet::accounts::development_account(index)?.address();
-        let account = self.node.call("ombra_getAccount", &json!([address]))?;
-        Ok(text(&account, "balance").parse()?)
+    fn balance(&self, index: usize) -> anyhow::Result<u64> {
+        let account = json!([key(index)?.address()]);
+        micro(&self.node.call("ombra_getAccount", &account)?, "balance")
     }
 }
 
@@ -192,6 +189,13 @@ impl Begun {
         self.process.signal(Signal::INT)
     }
 
+    /// Everything that was printed until it ended with this code.
+    fn ends_with(self, expected: i32) -> anyhow::Result<String> {
+        let (code, printed) = self.end()?;
+        assert_eq!(Some(expected), code, "{printed}");
+        Ok(printed)
+    }
+
     /// Exit code, and everything that was printed.
     fn end(mut self) -> anyhow::Result<(Option<i32>, String)> {
         loop {
@@ -207,12 +211,20 @@ impl Begun {
     }
 }
 
+/// A command that nobody types into, and whose output is read.
+fn piped(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
+}
+
 fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn text<'a>(record: &'a Value, member: &str) -> &'a str {
-    record[member].as_str().unwrap_or_default()
+/// A text has all these parts.
+fn assert_has(printed: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(printed.contains(part), "{printed}\nhas not: {part}");
+    }
 }
 
 /// Types lines into a command and answers what it printed.
@@ -220,7 +232,5 @@ fn typed(mut command: Command, lines: &str) -> anyhow::Result<String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn()?;
     process.stdin.take().context("its input")?.write_all(lines.as_bytes())?;
-    let output = ended(process)?;
-    ensure!(output.status.success(), "{}", errors(&output));
-    Ok(String::from_utf8(output.stdout)?)
+    printed(ended(process)?)
 }

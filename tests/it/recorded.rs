@@ -9,14 +9,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{self, Actor, conversation, finish, step, transfer, turn};
+use testkit::actor::{
+    self, Actor, conversation, finish, people, plain_step, step, tool_call, transfer, turn,
+};
 use testkit::home::HomeNode;
 use testkit::net::{Member, Net, NetOptions};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::workload::{envelope, keys};
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentStep, Attachment, ToolCall, ValidatorVote};
+use types::tx::{AgentFinish, AgentStep, Attachment, ChatTurn, ValidatorVote};
 use types::{Body, Hash, Keypair, PublicKey};
+
+use crate::support::{chain, printed};
 
 /// What is left alone for longer than this is swept.
 const TTL_MS: u64 = 6_000;
@@ -29,11 +33,6 @@ struct Recording {
 }
 
 impl Recording {
-    /// The one that belongs to the repository.
-    fn of_release() -> Self {
-        Self { folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("it/recorded/0.1.0") }
-    }
-
     fn genesis(&self) -> PathBuf {
         self.folder.join("genesis.json")
     }
@@ -42,21 +41,23 @@ impl Recording {
         self.folder.join("blocks.ombra")
     }
 
-    fn facts_file(&self) -> PathBuf {
+    fn facts(&self) -> PathBuf {
         self.folder.join("facts.json")
     }
 
-    fn facts(&self) -> anyhow::Result<Value> {
-        Ok(serde_json::from_str(&fs::read_to_string(self.facts_file())?)?)
-    }
-
-    /// A node that executes the blocks, each of which states its hash and the root before it, and finds
-    /// nothing wrong with its database afterwards.
-    fn replay(&self, home: PathBuf) -> anyhow::Result<HomeNode> {
+    /// A node that executes the blocks, each of which states its hash and the root before it.
+    fn imported(&self, home: PathBuf) -> anyhow::Result<HomeNode> {
         let node = HomeNode::with_keys(home, true)?;
         node.complete(&self.genesis())?;
         node.db_with("import", &[self.blocks().to_str().context("a path in UTF-8")?])?;
+        Ok(node)
+    }
+
+    /// The same, which finds nothing wrong with its database afterwards, and runs.
+    fn replay(&self, home: PathBuf) -> anyhow::Result<HomeNode> {
+        let mut node = self.imported(home)?;
         node.db("verify")?;
+        node.start(&[], &[])?;
         Ok(node)
     }
 }
@@ -71,31 +72,24 @@ fn facts(call: impl Fn(&str, &Value) -> anyhow::Result<Value>) -> anyhow::Result
         .iter()
         .map(|key| call("ombra_getAccount", &json!([key.address().to_string()])))
         .collect::<anyhow::Result<_>>()?;
-    let of_run = [
-        "agentRunId",
-        "status",
-        "reopens",
-        "totalTokensOut",
-        "minerReward",
-        "userRefund",
-        "networkFee",
-        "finishedAt",
-    ];
+    let of_run =
+        "agentRunId status reopens totalTokensOut minerReward userRefund networkFee finishedAt";
     Ok(json!({
         "height": height,
         "hash": block["hash"],
         "stateRoot": block["stateRoot"],
         "supply": call("ombra_getSupply", &json!([]))?,
-        "runs": kept(&runs, &of_run),
-        "accounts": kept(&json!(accounts), &["address", "balance", "nonce"]),
-        "validators": kept(&validators, &["address", "power"]),
+        "runs": kept(&runs, of_run),
+        "accounts": kept(&json!(accounts), "address balance nonce"),
+        "validators": kept(&validators, "address power"),
     }))
 }
 
-/// These members of each object of a list: what later releases may add is no part of the facts.
-fn kept(list: &Value, members: &[&str]) -> Value {
+/// These members, with spaces between their names, of each object of a list: what later releases may add
+/// is no part of the facts.
+fn kept(list: &Value, members: &str) -> Value {
     let object = |item: &Value| -> Value {
-        members.iter().map(|name| ((*name).to_owned(), item[*name].clone())).collect()
+        members.split(' ').map(|name| (name.to_owned(), item[name].clone())).collect()
     };
     list.as_array().into_iter().flatten().map(object).collect()
 }
@@ -103,17 +97,17 @@ fn kept(list: &Value, members: &[&str]) -> Value {
 #[test]
 fn a_chain_of_release_0_1_0_replays_to_the_same_state_and_a_new_node_gets_it() -> anyhow::Result<()>
 {
-    let recording = Recording::of_release();
-    let expected = recording.facts()?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/recorded/0.1.0");
+    let recording = Recording { folder };
+    let expected: Value = serde_json::from_str(&fs::read_to_string(recording.facts())?)?;
     let folder = tempfile::tempdir()?;
-    let mut replayed = recording.replay(folder.path().join("replayed"))?;
-    replayed.start(&[], &[])?;
+    let replayed = recording.replay(folder.path().join("replayed"))?;
     assert_eq!(expected, facts(|method, params| replayed.call(method, params))?);
 
     let mut new = HomeNode::with_keys(folder.path().join("new"), true)?;
     new.complete(&recording.genesis())?;
-    let peers = [replayed.p2p.clone()];
-    new.start(&peers, &[replayed.gossip.clone()])?;
+    let (peers, gossip) = ([replayed.p2p.clone()], [replayed.gossip.clone()]);
+    new.start(&peers, &gossip)?;
     new.reaches(expected["height"].as_u64().context("a height")?)?;
     assert_eq!(expected, facts(|method, params| new.call(method, params))?);
     Ok(())
@@ -126,28 +120,22 @@ fn the_story_of_the_recording_can_be_told_again() -> anyhow::Result<()> {
     let recording = Recording { folder: kept.unwrap_or_else(|| folder.path().join("recording")) };
     fs::create_dir_all(&recording.folder)?;
     let told = record(&recording)?;
-    let statuses: Vec<&str> = told["runs"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|run| run["status"].as_str())
-        .collect();
     for status in ["completed", "failed", "cancelled", "timeout"] {
-        assert!(statuses.contains(&status), "no run is {status}: {told}");
+        let mut runs = told["runs"].as_array().into_iter().flatten();
+        assert!(runs.any(|run| run["status"] == status), "no run is {status}: {told}");
     }
-    let mut replayed = recording.replay(folder.path().join("replayed"))?;
-    replayed.start(&[], &[])?;
+    let replayed = recording.replay(folder.path().join("replayed"))?;
     assert_eq!(told, facts(|method, params| replayed.call(method, params))?);
     Ok(())
 }
 
 /// Tells the story on a chain of its own and keeps its files.
 fn record(recording: &Recording) -> anyhow::Result<Value> {
-    let ttl = |name: &str| format!("{name}={TTL_MS}");
-    let mut params = ["pendingTtlMs", "claimTtlMs", "stepTtlMs", "blobTtlMs"].map(ttl).to_vec();
-    params
-        .extend(["minBlockIntervalMs=20", "heartbeatMs=1000", "blockReward=7"].map(str::to_owned));
-    let mut net = Net::make_as(&NetOptions { accounts: 3, params, ..NetOptions::new(1, 0) })?;
+    let times = ["pendingTtlMs", "claimTtlMs", "stepTtlMs", "blobTtlMs"];
+    let params = times.map(|name| format!("{name}={TTL_MS}"));
+    let more = ["minBlockIntervalMs=20", "heartbeatMs=1000", "blockReward=7"];
+    let params = [params.each_ref().map(String::as_str).as_slice(), &more].concat();
+    let mut net = Net::make_as(&NetOptions { accounts: 3, ..chain(1, 0, &params) })?;
     let member = &mut net.members[0];
     member.start()?;
     let mut story = Story::on(member)?;
@@ -157,18 +145,15 @@ fn record(recording: &Recording) -> anyhow::Result<Value> {
     story.deadlines_pass()?;
     member.stop()?;
     let to = recording.blocks();
-    let exported = member.ombra(&["db", "export", to.to_str().context("a path in UTF-8")?])?;
-    ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+    printed(member.ombra(&["db", "export", to.to_str().context("a path in UTF-8")?])?)?;
     fs::copy(member.home().join("genesis.json"), recording.genesis())?;
     // The database is what was exported: nothing is decided while its own node is down.
-    let mut follower = HomeNode::with_keys(recording.folder.join("follower"), true)?;
-    follower.complete(&recording.genesis())?;
-    follower.db_with("import", &[to.to_str().context("a path in UTF-8")?])?;
+    let mut follower = recording.imported(recording.folder.join("follower"))?;
     follower.start(&[], &[])?;
     let told = facts(|method, params| follower.call(method, params))?;
     drop(follower);
     fs::remove_dir_all(recording.folder.join("follower"))?;
-    fs::write(recording.facts_file(), serde_json::to_string_pretty(&told)? + "\n")?;
+    fs::write(recording.facts(), serde_json::to_string_pretty(&told)? + "\n")?;
     Ok(told)
 }
 
@@ -185,9 +170,7 @@ struct Story<'chain> {
 
 impl<'chain> Story<'chain> {
     fn on(chain: &'chain Member) -> anyhow::Result<Self> {
-        let mut actors = keys(3)?.into_iter().map(Actor::new);
-        let mut next = || actors.next().context("three accounts");
-        let (user, miner, other) = (next()?, next()?, next()?);
+        let [user, miner, other] = people()?;
         let validator = Actor::new(chain.validator_key()?);
         Ok(Self { chain, user, miner, other, validator, left: Vec::new() })
     }
@@ -202,11 +185,10 @@ impl<'chain> Story<'chain> {
     /// Money, blobs, miners and a conversation.
     fn talk(&mut self) -> anyhow::Result<()> {
         let (whole, half) = ("whole", "half");
-        let mut long = turn("");
-        long.content_blob_id = Some(whole.to_owned());
+        let long = ChatTurn { content_blob_id: Some(whole.to_owned()), ..turn("") };
         let (kind, blob_id) = ("file".to_owned(), whole.to_owned());
-        let mut attached = turn("Read this.");
-        attached.attachments = Some(vec![Attachment { kind, blob_id }]);
+        let attachments = Some(vec![Attachment { kind, blob_id }]);
+        let attached = ChatTurn { attachments, ..turn("Read this.") };
         let texts = [
             transfer(self.other.address(), 5_000_000),
             transfer(self.validator.address(), 1_000),
@@ -241,28 +223,15 @@ impl<'chain> Story<'chain> {
         asked.push(user.sign(&actor::cancel(withdrawn)));
         self.include(&asked)?;
 
-        let mut answer = turn("Hello back.");
-        answer.role = "assistant".to_owned();
-        answer.agent_run_id = Some(done);
-        let with_tools = AgentStep {
-            agent_run_id: done,
-            step_index: 1,
-            output_tokens: 20,
-            output_hash: Hash::digest(b"output"),
-            thought_blob_id: None,
-            tool_calls: Some(vec![ToolCall {
-                name: "math_eval".to_owned(),
-                args_hash: Hash::digest(b"arguments"),
-                result_hash: Hash::digest(b"result"),
-                duration_ms: 3,
-                ok: true,
-            }]),
-            output_blob_id: None,
-        };
-        let mut end = finish(done, 30, [30, MAX_FEE - 230, 200]);
-        end.final_answer_inline = Some("42".to_owned());
-        let mut gave_up = finish(failed, 0, [0, MAX_FEE, 0]);
-        gave_up.status = "failed".to_owned();
+        let role = "assistant".to_owned();
+        let answer = ChatTurn { role, agent_run_id: Some(done), ..turn("Hello back.") };
+        let tool_calls = Some(vec![tool_call("math_eval")]);
+        let with_tools = AgentStep { tool_calls, ..plain_step(done, 1, 20) };
+        let final_answer_inline = Some("42".to_owned());
+        let end = finish(done, 30, [30, MAX_FEE - 230, 200]);
+        let end = AgentFinish { final_answer_inline, ..end };
+        let status = "failed".to_owned();
+        let gave_up = AgentFinish { status, ..finish(failed, 0, [0, MAX_FEE, 0]) };
         let work = [
             Body::AgentClaim(self.miner.claim(done)),
             step(done, 0, 10),
@@ -287,13 +256,12 @@ impl<'chain> Story<'chain> {
         for (key, power) in [(own, 9), (candidate, 1), (candidate, 0)] {
             let text = self.vote_for(key, power)?;
             self.include(&[text])?;
-            wait_for("the set to change", || {
+            wait_until("the set to change", || {
                 let set = self.chain.call("ombra_getValidators", &json!([]))?;
-                let address = key.address().to_string();
-                let members = set.as_array().into_iter().flatten();
-                let mut own = members.filter(|member| member["address"] == address.as_str());
-                let has = own.next().and_then(|member| member["power"].as_u64()).unwrap_or(0);
-                Ok((has == power).then_some(()))
+                let mut members = set.as_array().into_iter().flatten();
+                let own = members.find(|member| member["address"] == json!(key.address()));
+                let has = own.and_then(|member| member["power"].as_u64()).unwrap_or(0);
+                Ok(has == power)
             })?;
         }
         Ok(())
@@ -312,13 +280,13 @@ impl<'chain> Story<'chain> {
     /// What was left alone is swept: runs that wait, are claimed and have begun, and the half blob.
     fn deadlines_pass(&self) -> anyhow::Result<()> {
         for run in &self.left {
-            wait_for("the end of a run that nobody ends", || {
+            wait_until("the end of a run that nobody ends", || {
                 let run = self.chain.call("ombra_getAgentRun", &json!([run]))?;
-                Ok((run["status"] == "timeout").then_some(()))
+                Ok(run["status"] == "timeout")
             })?;
         }
-        wait_for("the half blob to be dropped", || {
-            Ok(self.chain.call("ombra_getBlob", &json!(["half"])).is_err().then_some(()))
+        wait_until("the half blob to be dropped", || {
+            Ok(self.chain.call("ombra_getBlob", &json!(["half"])).is_err())
         })?;
         // The conversation is as it was.
         let turns = json!([conversation(), { "limit": 10 }]);

@@ -4,6 +4,7 @@
 //! The SDK is installed from `PyPI` into a virtual environment beside the compile outputs, once.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -12,6 +13,7 @@ use testkit::node::{DevOptions, Node, binary};
 use testkit::python::{run, with_packages};
 
 use crate::rejections::before_the_fork;
+use crate::support::dev;
 
 /// The SDK, and what checks the OpenAPI document.
 pub(crate) const PACKAGES: [&str; 2] = ["ombrachain==0.1.0", "openapi-spec-validator==0.9.0"];
@@ -22,35 +24,45 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/python"
 
 /// A script of tests/sdk in a Python that has the packages.
 fn script(name: &str) -> anyhow::Result<Command> {
-    let mut command = Command::new(with_packages("python-sdk", &PACKAGES, MODULES)?);
+    Ok(script_in(with_packages("python-sdk", &PACKAGES, MODULES)?, name))
+}
+
+fn script_in(python: PathBuf, name: &str) -> Command {
+    let mut command = Command::new(python);
     command.arg(format!("{}/sdk/{name}", env!("CARGO_MANIFEST_DIR"))).env("PYTHONUTF8", "1");
     // Nothing is written into the clone.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    Ok(command)
+    command
+}
+
+/// What a script prints at its end.
+fn told(script: &mut Command) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(run(script)?.trim())?)
+}
+
+/// What a script that needs neither packages nor a node counts in the vectors.
+pub(crate) fn counted(name: &str) -> anyhow::Result<Value> {
+    told(script_in("python3".into(), name).arg(ROOT))
 }
 
 fn url(node: &Node) -> String {
     format!("http://{}", node.rpc)
 }
 
-/// What the script prints at its end, with a node of its own.
-fn seen(name: &str, options: DevOptions, arguments: &[&str]) -> anyhow::Result<Value> {
+/// The script prints this at its end, with a node of its own.
+fn prints(
+    name: &str,
+    options: DevOptions,
+    arguments: &[&str],
+    expected: &Value,
+) -> anyhow::Result<()> {
     let mut node = Node::start(options)?;
-    let printed = run(script(name)?.arg(url(&node)).args(arguments))?;
-    node.stop()?;
-    Ok(serde_json::from_str(printed.trim())?)
+    assert_eq!(*expected, told(script(name)?.arg(url(&node)).args(arguments))?);
+    node.stop()
 }
 
 fn plain() -> DevOptions {
     DevOptions::from_environment()
-}
-
-/// The same, with a node that the script is told the process id of.
-fn seen_with_pid(name: &str, options: DevOptions) -> anyhow::Result<Value> {
-    let mut node = Node::start(options)?;
-    let printed = run(script(name)?.arg(url(&node)).arg(node.pid().to_string()))?;
-    node.stop()?;
-    Ok(serde_json::from_str(printed.trim())?)
 }
 
 /// A node with these settings.
@@ -97,22 +109,19 @@ fn the_public_sdk_signs_transactions_that_the_chain_includes() -> anyhow::Result
         "balance": "1500000",
         "miner": "minerul meu țară 😀",
     });
-    assert_eq!(expected, seen("check.py", plain(), &[])?);
-    Ok(())
+    prints("check.py", plain(), &[], &expected)
 }
 
 #[test]
 fn every_rest_method_of_the_public_sdk_is_answered_as_it_expects() -> anyhow::Result<()> {
-    assert_eq!(json!({ "nonces": [6, 1] }), seen("rest.py", plain(), &[])?);
-    Ok(())
+    prints("rest.py", plain(), &[], &json!({ "nonces": [6, 1] }))
 }
 
 #[test]
 fn the_public_sdk_sends_again_and_again_without_waiting() -> anyhow::Result<()> {
     // So slow that the nonce of what is pending must be counted.
     let slow = DevOptions { block_time_ms: 500, ..plain() };
-    assert_eq!(json!({ "nonces": [10, 0, 10, 10] }), seen("send.py", slow, &[])?);
-    Ok(())
+    prints("send.py", slow, &[], &json!({ "nonces": [10, 0, 10, 10] }))
 }
 
 #[test]
@@ -123,9 +132,7 @@ fn what_the_public_sdk_sends_over_a_restart_is_counted_once() -> anyhow::Result<
 
 #[test]
 fn the_public_sdk_reads_both_event_streams_whatever_people_write() -> anyhow::Result<()> {
-    let seen = seen("streams.py", plain(), &[])?;
-    assert_eq!(json!({ "types": ["block", "hello", "ping"] }), seen);
-    Ok(())
+    prints("streams.py", plain(), &[], &json!({ "types": ["block", "hello", "ping"] }))
 }
 
 #[test]
@@ -138,35 +145,27 @@ fn the_public_sdk_comes_back_to_its_web_socket_and_hears_every_channel() -> anyh
 #[test]
 fn the_public_sdk_and_the_key_store_open_each_others_wallet_files() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let printed = run(script("storage.py")?.arg(binary()).arg(folder.path()))?;
-    let seen: Value = serde_json::from_str(printed.trim())?;
+    let seen = told(script("storage.py")?.arg(binary()).arg(folder.path()))?;
     assert_eq!(json!({ "listed": ["key", "long", "made", "words"] }), seen);
     Ok(())
 }
 
 #[test]
 fn a_whole_agent_run_is_signed_with_the_functions_of_the_public_sdk() -> anyhow::Result<()> {
-    assert_eq!(json!({ "nonces": [11, 7] }), seen("agent.py", plain(), &[])?);
-    Ok(())
+    prints("agent.py", plain(), &[], &json!({ "nonces": [11, 7] }))
 }
 
 #[test]
 fn the_python_package_for_calls_agrees_with_the_vectors() -> anyhow::Result<()> {
-    let mut command = Command::new("python3");
-    command.arg(format!("{}/sdk/calls.py", env!("CARGO_MANIFEST_DIR"))).arg(ROOT);
-    let printed = run(command.env("PYTHONUTF8", "1").env("PYTHONDONTWRITEBYTECODE", "1"))?;
-    let counted: Value = serde_json::from_str(&printed)?;
-    assert_eq!(json!({ "coded": 9, "elections": 4 }), counted);
+    assert_eq!(json!({ "coded": 9, "elections": 4 }), counted("calls.py")?);
     Ok(())
 }
 
 #[test]
 fn an_agent_is_called_from_python_and_what_the_node_says_is_checked() -> anyhow::Result<()> {
-    let market = vec!["--v8".to_owned(), "0".to_owned()];
-    let mut node = Node::start(DevOptions { more: market, ..plain() })?;
-    let printed = run(script("calls.py")?.arg(ROOT).arg(url(&node)))?;
+    let mut node = Node::start(dev(&["--v8", "0"]))?;
+    let counted = told(script("calls.py")?.arg(ROOT).arg(url(&node)))?;
     node.stop()?;
-    let counted: Value = serde_json::from_str(printed.trim())?;
     let expected = json!({ "coded": 9, "elections": 4, "called": 2, "changes": 9, "refunded": 2 });
     assert_eq!(expected, counted);
     Ok(())
@@ -180,21 +179,18 @@ fn every_rest_answer_is_as_the_openapi_document_says() -> anyhow::Result<()> {
 #[test]
 fn every_rest_answer_about_runs_and_bonds_of_v7_is_as_the_openapi_document_says()
 -> anyhow::Result<()> {
-    let v7 = DevOptions { more: vec!["--v7".to_owned(), "0".to_owned()], ..plain() };
-    answers_as_the_openapi_document_says(v7, "v7")
+    answers_as_the_openapi_document_says(dev(&["--v7", "0"]), "v7")
 }
 
 #[test]
 fn every_rest_answer_about_agents_and_calls_is_as_the_openapi_document_says() -> anyhow::Result<()>
 {
-    let v8 = DevOptions { more: vec!["--v8".to_owned(), "0".to_owned()], ..plain() };
-    answers_as_the_openapi_document_says(v8, "v8")
+    answers_as_the_openapi_document_says(dev(&["--v8", "0"]), "v8")
 }
 
 fn answers_as_the_openapi_document_says(options: DevOptions, fork: &str) -> anyhow::Result<()> {
     let statuses = json!([200, 400, 404, 409, 413, 422, 426]);
-    assert_eq!(json!({ "statuses": statuses }), seen("openapi.py", options, &[fork])?);
-    Ok(())
+    prints("openapi.py", options, &[fork], &json!({ "statuses": statuses }))
 }
 
 #[test]
@@ -205,14 +201,12 @@ fn who_asks_too_often_is_told_when_to_come_back() -> anyhow::Result<()> {
         ("OMBRA__RPC__RATE__KEYS", r#"["key"]"#),
         ("OMBRA__RPC__RATE__KEY_REQUESTS_PER_SECOND", "1000"),
     ]);
-    assert_eq!(json!({ "answered": 50 }), seen("limits.py", limited, &["some"])?);
-    Ok(())
+    prints("limits.py", limited, &["some"], &json!({ "answered": 50 }))
 }
 
 #[test]
 fn nobody_hears_of_a_limit_where_there_is_none() -> anyhow::Result<()> {
-    assert_eq!(json!({ "answered": 50 }), seen("limits.py", plain(), &["none"])?);
-    Ok(())
+    prints("limits.py", plain(), &["none"], &json!({ "answered": 50 }))
 }
 
 #[test]
@@ -220,25 +214,22 @@ fn the_public_sdk_is_told_once_that_a_fork_is_not_active() -> anyhow::Result<()>
     let folder = tempfile::tempdir()?;
     before_the_fork(folder.path())?;
     let before = DevOptions { data_dir: Some(folder.path().to_owned()), ..plain() };
-    assert_eq!(json!({ "refused": 6, "nonce": 0 }), seen("fork.py", before, &[])?);
-    Ok(())
+    prints("fork.py", before, &[], &json!({ "refused": 6, "nonce": 0 }))
 }
 
 #[test]
 fn a_full_pool_makes_the_public_sdk_ask_again_until_there_is_room() -> anyhow::Result<()> {
     let full = with(&[("OMBRA__TXPOOL__COUNT_MAX", "3")]);
     let full = DevOptions { block_time_ms: 3_000, ..full };
-    assert_eq!(json!({ "statuses": ["included", "included"] }), seen("full.py", full, &[])?);
-    Ok(())
+    prints("full.py", full, &[], &json!({ "statuses": ["included", "included"] }))
 }
 
 #[test]
 fn the_public_sdk_reads_a_long_chain_page_by_page() -> anyhow::Result<()> {
     let short_pages = with(&[("OMBRA__RPC__LIMITS__PAGE_BYTES_MAX", "100000")]);
-    let more = ["--param", "heartbeatMs=10"].map(str::to_owned).to_vec();
-    let quick = DevOptions { block_time_ms: 10, more, ..short_pages };
-    assert_eq!(json!({ "turns": 30 }), seen("pages.py", quick, &[])?);
-    Ok(())
+    let DevOptions { chain, .. } = dev(&["--param", "heartbeatMs=10"]);
+    let quick = DevOptions { block_time_ms: 10, chain, ..short_pages };
+    prints("pages.py", quick, &[], &json!({ "turns": 30 }))
 }
 
 #[test]
@@ -247,12 +238,14 @@ fn who_stops_reading_is_told_what_it_lost_and_harms_nobody() -> anyhow::Result<(
         ("OMBRA__RPC__LIMITS__SUBSCRIPTION_LAG_BLOCKS_MAX", "5"),
         ("OMBRA__RPC__LIMITS__WRITE_TIMEOUT_MS", "600000"),
     ];
-    assert_eq!(json!({ "closed": 1013 }), seen_with_pid("slow.py", with(&settings))?);
+    let mut node = Node::start(with(&settings))?;
+    let seen = told(script("slow.py")?.arg(url(&node)).arg(node.pid().to_string()))?;
+    node.stop()?;
+    assert_eq!(json!({ "closed": 1013 }), seen);
     Ok(())
 }
 
 #[test]
 fn the_python_examples_do_what_they_say() -> anyhow::Result<()> {
-    assert_eq!(json!({ "examples": 7 }), seen("examples.py", plain(), &[EXAMPLES])?);
-    Ok(())
+    prints("examples.py", plain(), &[EXAMPLES], &json!({ "examples": 7 }))
 }

@@ -3,16 +3,21 @@
 mod liars;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{self, Actor, blob_chunk, blob_finalize, blob_init, register, transfer, turn};
-use testkit::http::Connection;
-use testkit::net::{Member, Net, NetOptions};
-use testkit::node::{binary, wait_for};
-use testkit::workload::keys;
+use testkit::actor::{
+    self, Actor, blob_chunk, blob_finalize, blob_init, people, register, transfer, turn,
+};
+use testkit::http::{Connection, call_body};
+use testkit::net::{Member, Net};
+use testkit::node::{wait_for, wait_until};
+use testkit::workload::key;
+use types::tx::{BlobInit, ChatTurn};
 use types::{Body, Hash};
+
+use crate::forks::cast;
+use crate::support::{chain, earliest};
 
 /// Of which heights the nodes of these tests offer snapshots.
 const INTERVAL: u64 = 20;
@@ -32,16 +37,13 @@ fn edit(member: &Member, file: &str, from: &str, to: &str) -> anyhow::Result<()>
 /// A testnet whose validators can change, and which makes snapshots often. Only the validators run.
 fn net() -> anyhow::Result<Net> {
     let params = ["minBlockIntervalMs=50", "heartbeatMs=200", "pendingTtlMs=12000"];
-    let params = params.into_iter().map(str::to_owned).collect();
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
+    let mut net = Net::make_as(&chain(VALIDATORS, 1, &params))?;
     for member in &net.members {
         let interval = format!("interval_blocks = {INTERVAL}");
         edit(member, "config.toml", "interval_blocks = 1000", &interval)?;
     }
     edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
-    for member in net.members.iter_mut().take(VALIDATORS) {
-        member.start()?;
-    }
+    net.members[..VALIDATORS].iter_mut().try_for_each(Member::start)?;
     Ok(net)
 }
 
@@ -50,19 +52,12 @@ fn change_validators(net: &Net) -> anyhow::Result<()> {
     let set = net.members[0].call("ombra_getValidators", &json!([]))?;
     let key = set[VALIDATORS - 1]["publicKey"].as_str().context("a key")?.to_owned();
     for member in &net.members[..VALIDATORS] {
-        let key_file = member.home().join("keys/validator.key");
-        let voted = Command::new(binary())
-            .args(["tx", "validator-vote", &key, "--power", "2", "--key-file"])
-            .arg(key_file)
-            .args(["--rpc", &format!("http://{}", member.rpc)])
-            .stdin(Stdio::null())
-            .output()?;
-        ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
+        cast(member, &["validator-vote", &key, "--power", "2"])?;
     }
-    wait_for("the new power", || {
+    wait_until("the new power", || {
         let set = net.members[0].call("ombra_getValidators", &json!([]))?;
         let powers = set.as_array().into_iter().flatten();
-        Ok(powers.clone().any(|member| member["power"] == 2).then_some(()))
+        Ok(powers.clone().any(|member| member["power"] == 2))
     })
 }
 
@@ -77,8 +72,7 @@ struct Open {
 
 /// Makes history, and leaves a run, a request, a blob and a conversation open.
 fn story(node: &Member) -> anyhow::Result<Open> {
-    let mut all = keys(3)?.into_iter().map(Actor::new);
-    let (mut user, mut miner) = (all.next().context("a user")?, all.next().context("a miner")?);
+    let [mut user, mut miner] = people()?;
     let blob = vec![7; BLOB_BYTES];
     let mut texts = vec![user.sign(&transfer(miner.address(), 5)), miner.sign(&register("m"))];
     let request = user.request("a question", 100_000, 20);
@@ -87,9 +81,8 @@ fn story(node: &Member) -> anyhow::Result<Open> {
     texts.push(miner.sign(&Body::AgentClaim(miner.claim(run))));
     texts.push(miner.sign(&actor::step(run, 0, 500)));
     texts.push(user.sign(&Body::AgentRequest(user.request("nobody answers", 100_000, 20))));
-    let mut announced = blob_init("half", &blob);
-    announced.total_chunks = 2;
-    texts.push(user.sign(&Body::BlobInit(announced)));
+    let announced = BlobInit { total_chunks: 2, ..blob_init("half", &blob) };
+    texts.push(user.sign(&announced.into()));
     texts.push(user.sign(&blob_chunk("half", 0, &blob[..400_000])));
     let mut last = String::new();
     for text in texts {
@@ -102,8 +95,7 @@ fn story(node: &Member) -> anyhow::Result<Open> {
 }
 
 fn rejection(node: &Member, method: &str, params: &Value) -> anyhow::Result<Value> {
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let answer = Connection::open(node.rpc)?.post(&call.to_string())?;
+    let answer = Connection::open(node.rpc)?.post(&call_body(method, params))?;
     let answer: Value = serde_json::from_str(&answer)?;
     answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
 }
@@ -130,25 +122,22 @@ fn finish(follower: &Member, open: Open) -> anyhow::Result<u64> {
         Ok(text.parse()?)
     };
     let parts = [amount("minerReward")?, amount("userRefund")?, amount("networkFee")?];
-    let mut reply = turn("an answer");
-    reply.parent_turn_hash = Some(Hash::parse(&parent).map_err(anyhow::Error::msg)?);
-    let end = Body::AgentFinish(actor::finish(run, 500, parts));
-    let mut last = follower.send(&miner.sign(&Body::ChatTurn(reply)))?;
-    follower.includes(&last)?;
-    last = follower.send(&miner.sign(&end))?;
-    follower.includes(&last)?;
-    let user = keys(1)?.into_iter().map(Actor::new).next().context("a user")?;
+    let reply = ChatTurn { parent_turn_hash: Some(Hash::parse(&parent)?), ..turn("an answer") };
+    let end = actor::finish(run, 500, parts);
+    for body in [Body::ChatTurn(reply), Body::AgentFinish(end)] {
+        follower.includes(&follower.send(&miner.sign(&body))?)?;
+    }
+    let user = Actor::new(key(0)?);
     let account = follower.call("ombra_getAccount", &json!([user.address()]))?;
     let mut user = user.at(account["nonce"].as_u64().context("a nonce")?);
     for body in [blob_chunk("half", 1, &blob[400_000..]), blob_finalize("half")] {
-        last = follower.send(&user.sign(&body))?;
-        follower.includes(&last)?;
+        follower.includes(&follower.send(&user.sign(&body))?)?;
     }
     assert_eq!(follower.call("ombra_getBlob", &json!(["half"]))?["final"], true);
     // The request that nobody claimed runs out, and no escrow is left.
-    wait_for("the deadline of the open request", || {
+    wait_until("the deadline of the open request", || {
         let supply = follower.call("ombra_getSupply", &json!([]))?;
-        Ok((supply["escrowed"] == "0").then_some(()))
+        Ok(supply["escrowed"] == "0")
     })?;
     follower.height()
 }
@@ -162,15 +151,14 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
     let told = net.members[0].height()?;
     let height = told.next_multiple_of(INTERVAL);
     net.members[0].reaches(height + 1)?;
-    wait_for("the snapshot", || {
+    wait_until("the snapshot", || {
         let made = net.members[0].home().join(format!("data/snapshots/{height}/offer"));
-        Ok(made.exists().then_some(()))
+        Ok(made.exists())
     })?;
 
     net.members[FOLLOWER].start()?;
     let follower = &net.members[FOLLOWER];
-    let info = follower.call("ombra_chainInfo", &json!([]))?;
-    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    let earliest = earliest(follower)?;
     assert!(earliest > height, "{earliest}, {}", follower.logged()?);
     assert_eq!(earliest % INTERVAL, 1);
     let old = open.run;
@@ -192,9 +180,9 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
     }
 
     // It may have begun some blocks behind.
-    wait_for("the follower to have caught up", || {
+    wait_until("the follower to have caught up", || {
         let info = follower.call("ombra_chainInfo", &json!([]))?;
-        Ok((info["syncing"] == false).then_some(()))
+        Ok(info["syncing"] == false)
     })?;
     let last = finish(follower, open)?;
     net.same_block(last + 2)?;
@@ -205,9 +193,7 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
     })?;
 
     net.members[FOLLOWER].stop()?;
-    let home = net.members[FOLLOWER].home();
-    let verified = Command::new(binary()).args(["db", "verify", "--home"]).arg(home).output()?;
-    let said = String::from_utf8(verified.stdout)?;
+    let said = net.members[FOLLOWER].db("verify")?;
     assert!(said.contains(&format!("its first block is {earliest}")), "{said}");
     // It goes on where it was.
     net.members[FOLLOWER].start()?;
@@ -217,8 +203,8 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
 
 #[test]
 fn a_node_begins_with_a_snapshot_though_each_soon_gives_way_to_a_newer_one() -> anyhow::Result<()> {
-    let params = ["minBlockIntervalMs=50", "heartbeatMs=200"].map(str::to_owned).into();
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
+    let params = ["minBlockIntervalMs=50", "heartbeatMs=200"];
+    let mut net = Net::make_as(&chain(VALIDATORS, 1, &params))?;
     // Ten blocks take less time than a newcomer looks for more peers.
     let one = [
         ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
@@ -231,8 +217,7 @@ fn a_node_begins_with_a_snapshot_though_each_soon_gives_way_to_a_newer_one() -> 
     net.members[0].reaches(22)?;
     let follower = &mut net.members[FOLLOWER];
     follower.start_with(&one)?;
-    let info = follower.call("ombra_chainInfo", &json!([]))?;
-    assert!(info["earliestBlock"].as_u64() > Some(1), "{info}, {}", follower.logged()?);
+    assert!(earliest(follower)? > 1, "{}", follower.logged()?);
     Ok(())
 }
 
@@ -245,8 +230,7 @@ fn without_an_offer_a_node_begins_with_genesis() -> anyhow::Result<()> {
     net.members[0].reaches(2)?;
     net.members[1].start()?;
     net.same_block(2)?;
-    let info = net.members[1].call("ombra_chainInfo", &json!([]))?;
-    assert_eq!(info["earliestBlock"], 1);
+    assert_eq!(earliest(&net.members[1])?, 1);
     assert!(net.members[1].logged()?.contains("no peer offers a snapshot"));
     Ok(())
 }

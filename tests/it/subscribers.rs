@@ -4,14 +4,16 @@
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
-use testkit::actor::{Actor, blob_chunk, transfer};
-use testkit::http::{self, Connection};
+use testkit::actor::{Actor, blob_chunk, blob_init, transfer};
+use testkit::http::Connection;
 use testkit::node::{DevOptions, Node, wait_for};
+use testkit::parallel::joined;
 use testkit::websocket::WebSocket;
-use testkit::workload::keys;
+use testkit::workload::key;
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::BlobInit;
-use types::{Body, Hash};
+
+use crate::support::include;
 
 /// Chunks of a blob: more than the system buffers for one connection that nobody reads from.
 const CHUNKS: u64 = 40;
@@ -36,7 +38,7 @@ impl Scene {
         let settings = settings.map(|(name, value)| (*name, value.to_string())).collect();
         let node = Node::start(DevOptions { settings, ..DevOptions::from_environment() })?;
         let connection = Connection::open(node.rpc)?;
-        let sender = Actor::new(keys(1)?.remove(0));
+        let sender = Actor::new(key(0)?);
         Ok(Self { node, connection, sender })
     }
 
@@ -53,42 +55,17 @@ impl Scene {
         Ok(std::thread::spawn(move || read(&mut socket, count)))
     }
 
-    /// Sends texts and waits until they are in blocks; answers their hashes.
-    fn include(&mut self, texts: &[String]) -> anyhow::Result<Vec<String>> {
-        let answer = self.connection.post(&http::send_together_body(texts))?;
-        let answer: Value = serde_json::from_str(&answer)?;
-        let hash = |item: &Value| {
-            item["hash"].as_str().unwrap_or_else(|| panic!("refused: {item}")).to_owned()
-        };
-        let hashes: Vec<String> = answer["result"]
-            .as_array()
-            .unwrap_or_else(|| panic!("{answer}"))
-            .iter()
-            .map(hash)
-            .collect();
-        for hash in &hashes {
-            let seen = self.connection.call("ombra_waitForTransaction", &json!([hash]))?;
-            assert_eq!("included", seen["status"]);
-        }
-        Ok(hashes)
-    }
-
     /// Puts a large blob into the chain; answers the hashes of all transactions in order.
     fn upload(&mut self, id: &str) -> anyhow::Result<Vec<String>> {
-        let init = Body::BlobInit(BlobInit {
-            blob_id: id.to_owned(),
-            content_type: "text/plain".to_owned(),
-            total_bytes: CHUNKS * BLOB_CHUNK_BYTES,
-            total_chunks: CHUNKS,
-            content_hash: Hash::ZERO,
-        });
-        let init = self.sender.sign(&init);
-        let mut hashes = self.include(&[init])?;
+        let total_bytes = CHUNKS * BLOB_CHUNK_BYTES;
+        let init = BlobInit { total_bytes, total_chunks: CHUNKS, ..blob_init(id, b"") };
+        let init = self.sender.sign(&init.into());
+        let mut hashes = include(&mut self.connection, &[init])?;
         let bytes = vec![b'x'; usize::try_from(BLOB_CHUNK_BYTES)?];
         for at in 0..CHUNKS / 4 {
             let chunks = (at * 4..at * 4 + 4).map(|index| blob_chunk(id, index, &bytes));
             let texts: Vec<String> = chunks.map(|chunk| self.sender.sign(&chunk)).collect();
-            hashes.extend(self.include(&texts)?);
+            hashes.extend(include(&mut self.connection, &texts)?);
         }
         Ok(hashes)
     }
@@ -98,7 +75,7 @@ impl Scene {
         let mut hashes = Vec::new();
         for _ in 0..count {
             let text = self.sender.sign(&transfer(self.sender.address(), 1));
-            hashes.extend(self.include(&[text])?);
+            hashes.extend(include(&mut self.connection, &[text])?);
         }
         Ok(hashes)
     }
@@ -111,7 +88,7 @@ fn event(message: &Value) -> Result<&Value, &Value> {
 }
 
 fn all_of(reading: Reading) -> anyhow::Result<Vec<String>> {
-    reading.join().map_err(|_panic| anyhow::anyhow!("the reader panicked"))?
+    joined(reading.join(), "the reader")
 }
 
 fn hash_of(event: &Value) -> String {

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 use testkit::home::HomeNode;
-use testkit::node::{DevOptions, wait_for};
+use testkit::node::{binary, wait_for};
+
+use crate::support::printed;
 
 const POWER: u64 = 10;
 
@@ -19,15 +22,6 @@ const NEWCOMER: usize = 4;
 const FOLLOWER: usize = 5;
 
 impl Town {
-    fn new() -> anyhow::Result<Self> {
-        Self::with(&[])
-    }
-
-    /// A chain that has the rules of v7 from its first block on.
-    fn of_v7() -> anyhow::Result<Self> {
-        Self::with(&["--v7", "0"])
-    }
-
     /// The chain's genesis is made with these options, too.
     fn with(options: &[&str]) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
@@ -35,7 +29,7 @@ impl Town {
             .map(|at| HomeNode::with_keys(folder.path().join(format!("node{at}")), at == FOLLOWER))
             .collect::<anyhow::Result<_>>()?;
         let genesis = folder.path().join("genesis.json");
-        write_genesis_with(&nodes[..NEWCOMER], options, &genesis)?;
+        write_genesis(&nodes[..NEWCOMER], options, &genesis)?;
         for node in &nodes {
             node.complete(&genesis)?;
         }
@@ -74,27 +68,38 @@ impl Town {
     }
 }
 
-pub(crate) fn write_genesis(validators: &[HomeNode], to: &Path) -> anyhow::Result<()> {
-    write_genesis_with(validators, &[], to)
-}
-
-fn write_genesis_with(validators: &[HomeNode], options: &[&str], to: &Path) -> anyhow::Result<()> {
-    let mut command = Command::new(DevOptions::from_environment().binary);
+/// Has the program make the genesis of a chain with these validators.
+pub(crate) fn write_genesis(
+    validators: &[HomeNode],
+    options: &[&str],
+    to: &Path,
+) -> anyhow::Result<()> {
+    let mut command = Command::new(binary());
     command.args(["genesis", "new", "--chain-id", "ombra-validators"]);
     command.args(["--param", "minBlockIntervalMs=50", "--param", "heartbeatMs=400"]).args(options);
     for key in validators.iter().filter_map(|node| node.public_key.as_ref()) {
         command.args(["--validator", &format!("{key}={POWER}")]);
     }
-    let status = command.arg("--out").arg(to).output()?.status;
-    anyhow::ensure!(status.success(), "ombra genesis new: {status}");
-    Ok(())
+    printed(command.arg("--out").arg(to).output()?).map(drop)
 }
 
-/// The keys of the validators of a height.
-fn keys(node: &HomeNode, height: u64) -> anyhow::Result<Vec<String>> {
+/// The validators of a height.
+fn validators(node: &HomeNode, height: u64) -> anyhow::Result<Vec<Value>> {
     let set = node.call("ombra_getValidators", &json!([height]))?;
-    let members = set.as_array().into_iter().flatten();
-    Ok(members.filter_map(|member| member["publicKey"].as_str()).map(str::to_owned).collect())
+    Ok(set.as_array().cloned().unwrap_or_default())
+}
+
+/// Their keys.
+fn keys(node: &HomeNode, height: u64) -> anyhow::Result<Vec<String>> {
+    let key = |member: Value| member["publicKey"].as_str().map(str::to_owned);
+    Ok(validators(node, height)?.into_iter().filter_map(key).collect())
+}
+
+/// The address of the validator with this key.
+fn address(node: &HomeNode, height: u64, key: &str) -> anyhow::Result<Value> {
+    let members = validators(node, height)?;
+    let member = members.iter().find(|member| member["publicKey"] == key);
+    Ok(member.context("a validator of that height")?["address"].clone())
 }
 
 fn block(node: &HomeNode, height: u64) -> anyhow::Result<Value> {
@@ -103,22 +108,17 @@ fn block(node: &HomeNode, height: u64) -> anyhow::Result<Value> {
 
 #[test]
 fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Result<()> {
-    let mut town = Town::new()?;
+    let mut town = Town::with(&[])?;
     for at in 0..=NEWCOMER {
         town.start(at)?;
     }
     town.nodes[NEWCOMER].reaches(2)?;
-    let votes = town.nodes[0].call("ombra_getValidators", &json!([]))?;
-    assert_eq!(votes[0]["votes"], json!([]));
+    let set = town.nodes[0].call("ombra_getValidators", &json!([]))?;
+    assert_eq!(set[0]["votes"], json!([]));
 
     town.vote(&[0, 1, 2], NEWCOMER, POWER)?;
     let entered = town.wait_for_set(NEWCOMER, NEWCOMER, true)?;
-    let address = town.nodes[0].call("ombra_getValidators", &json!([entered]))?;
-    let member = |key: &str| {
-        let members = address.as_array().into_iter().flatten();
-        members.clone().find(|member| member["publicKey"] == key).cloned().expect("a member")
-    };
-    let newcomer = member(&town.key(NEWCOMER))["address"].clone();
+    let newcomer = address(&town.nodes[0], entered, &town.key(NEWCOMER))?;
     let proposed = wait_for("a block of the newcomer", || {
         let height = town.nodes[0].height()?;
         let blocks = (entered..=height).map(|height| block(&town.nodes[0], height));
@@ -162,7 +162,7 @@ fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Re
 
 #[test]
 fn from_v7_on_a_newcomer_gets_power_only_with_what_its_own_key_signed() -> anyhow::Result<()> {
-    let mut town = Town::of_v7()?;
+    let mut town = Town::with(&["--v7", "0"])?;
     for at in 0..=NEWCOMER {
         town.start(at)?;
     }
@@ -183,7 +183,7 @@ fn from_v7_on_a_newcomer_gets_power_only_with_what_its_own_key_signed() -> anyho
 #[test]
 fn from_v7_on_a_validator_that_signs_twice_loses_its_power_for_good() -> anyhow::Result<()> {
     const TWIN: usize = 3;
-    let mut town = Town::of_v7()?;
+    let mut town = Town::with(&["--v7", "0"])?;
     let key = "keys/validator.key";
     let [one, other] = [TWIN, FOLLOWER].map(|at| town.nodes[at].home().join(key));
     std::fs::copy(one, other)?;
@@ -197,9 +197,8 @@ fn from_v7_on_a_validator_that_signs_twice_loses_its_power_for_good() -> anyhow:
     assert!(keys(&town.nodes[0], height + 1)?.contains(&town.key(TWIN)));
     let rest = keys(&town.nodes[0], height + 2)?;
     assert!(rest.len() == 3 && !rest.contains(&town.key(TWIN)), "{rest:?}");
-    let set = town.nodes[0].call("ombra_getValidators", &json!([height + 2]))?;
-    let members = set.as_array().into_iter().flatten();
-    assert!(members.clone().any(|member| member["address"] == sender), "{sender} is honest");
+    let mut members = validators(&town.nodes[0], height + 2)?.into_iter();
+    assert!(members.any(|member| member["address"] == sender), "{sender} is honest");
 
     // It was sent once, the others go on, and nobody takes the key again.
     let refused = town.vote(&[0], TWIN, POWER).expect_err("the key is punished");
@@ -211,11 +210,8 @@ fn from_v7_on_a_validator_that_signs_twice_loses_its_power_for_good() -> anyhow:
         assert_eq!(evidence_in(&town.nodes[0], later)?, None);
     }
     // Whoever asks any of them is told which key it was, and in which block the evidence stands.
-    let before = town.nodes[0].call("ombra_getValidators", &json!([height + 1]))?;
-    let twin = before.as_array().into_iter().flatten();
-    let twin = twin.clone().find(|member| member["publicKey"] == town.key(TWIN));
-    let twin = twin.expect("it decided that block");
-    let (key, address) = (&twin["publicKey"], &twin["address"]);
+    let key = town.key(TWIN);
+    let address = address(&town.nodes[0], height + 1, &key)?;
     let punished = json!([{"publicKey": key, "address": address, "punishedAt": height}]);
     for node in &town.nodes[..3] {
         let listed = node.call("ombra_listPunishedKeys", &json!([]))?;

@@ -9,16 +9,18 @@ mod member_connection;
 mod progress;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
+use testkit::breakpoint::lock;
 use testkit::http::Connection;
 use testkit::market::{Cast, Head, Market, ROYALTY, Scene};
+use testkit::parallel::joined;
 use testkit::websocket::WebSocket;
 use testkit::workload::keys;
 use types::build::{Envelope, Unsigned};
@@ -265,10 +267,6 @@ fn follow(
     Ok(())
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The connections. What a sender sends always takes the same one.
 struct Lanes<'scope> {
     ways: Vec<SyncSender<Job>>,
@@ -297,9 +295,7 @@ impl<'scope> Lanes<'scope> {
     fn close(self, report: &mut Report) -> anyhow::Result<()> {
         drop(self.ways);
         for worker in self.workers {
-            let done = worker
-                .join()
-                .map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
+            let done = joined(worker.join(), "a generator")?;
             report.latencies.extend(done.latencies);
             report.refused += done.refused;
         }

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::chat::Client;
 use testkit::gateway::{ACCOUNT, Gateway, Home};
 use testkit::miners::{Miner, MinerHome};
 use testkit::net::free_ports;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
+use testkit::parallel;
 use testkit::process;
 use testkit::script::{Count, Model, Question, Reply};
 
@@ -101,19 +102,16 @@ impl Scene {
         let home = Home::new(folder.path(), (rpc, address), SETTINGS)?;
         let client = Client { address, key: home.new_key("load", &[])? };
         let gateway = home.start()?;
-        wait_for("the gateway to take requests in", || {
-            let told = client.get("/healthz", &[]);
-            Ok(told.is_ok_and(|answer| answer.status == 200).then_some(()))
-        })?;
+        client.is_served()?;
         let model = Client { address: model.address, key: "none".to_owned() };
         Ok(Self { client, gateway, home, model, _miners: miners, _folder: folder })
     }
 
     /// Sees that the gateway's books are the chain's, and that no escrow is left.
     fn agrees(&self) -> anyhow::Result<()> {
-        wait_for("all requests to end", || {
-            let told: Value = serde_json::from_str(&self.home.tell(&["check", "--json"])?)?;
-            Ok((told["open"] == 0 && told["escrowedMicro"] == 0).then_some(()))
+        wait_until("all requests to end", || {
+            let told = self.home.told(&["check"])?;
+            Ok(told["open"] == 0 && told["escrowedMicro"] == 0)
         })
     }
 }
@@ -173,20 +171,10 @@ fn crowd(plan: &Plan, options: &Options, scene: &Scene) -> anyhow::Result<()> {
     let pid = scene.gateway.pid();
     let cpu_seconds_before = process::cpu_seconds(pid)?;
     let started = Instant::now();
-    let asked: anyhow::Result<Vec<Vec<Duration>>> = std::thread::scope(|scope| {
-        let ask = |stream| move || ask_all(plan, &scene.client, stream);
-        #[expect(
-            clippy::needless_collect,
-            reason = "all streams begin before the first is waited for"
-        )]
-        let clients: Vec<_> = (0..plan.streams).map(|stream| scope.spawn(ask(stream))).collect();
-        let asked = clients
-            .into_iter()
-            .map(|client| client.join().map_err(|_panic| anyhow::anyhow!("a client panicked"))?);
-        asked.collect()
-    });
+    let streams = vec![(); plan.streams];
+    let asked = parallel::at_once(&streams, |stream, ()| ask_all(plan, &scene.client, stream))?;
     let took = started.elapsed();
-    let mut times: Vec<_> = asked?.into_iter().flatten().collect();
+    let mut times: Vec<_> = asked.into_iter().flatten().collect();
     times.sort_unstable();
     let answers = f64::from(u32::try_from(times.len())?);
     let cpu_seconds = process::cpu_seconds(pid)? - cpu_seconds_before;

@@ -36,6 +36,7 @@ use chain::Chain;
 use probe::Probe;
 use report::Report;
 use testkit::http::{self, Connection};
+use testkit::parallel;
 use testkit::workload::{Crowd, Workload};
 
 #[derive(Debug, Parser)]
@@ -319,21 +320,10 @@ fn send_all(
         let nonces = wave.nonces.clone();
         let lanes = wave.into_lanes(options.conns);
         let share = lane_rate(options, lanes.len());
-        #[expect(
-            clippy::needless_collect,
-            reason = "all lanes start before the first is waited for"
-        )]
-        let outcomes: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> = lanes
-                .into_iter()
-                .zip(addresses.iter().cycle())
-                .map(|(lane, rpc)| scope.spawn(move || submit(&lane, options.batch, share, *rpc)))
-                .collect();
-            workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
-        });
-        for outcome in outcomes {
-            let lane =
-                outcome.map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
+        let lanes = parallel::at_once(&lanes, |place, lane| {
+            submit(lane, options.batch, share, addresses[place % addresses.len()])
+        })?;
+        for lane in lanes {
             report.latencies.extend(lane.latencies);
             report.refused += lane.refused;
         }
@@ -399,23 +389,7 @@ fn wait_until_known(
     timeout_s: u64,
 ) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(timeout_s);
-    for rpc in addresses {
-        let mut connection = Connection::open(*rpc)?;
-        for (address, nonce) in nonces {
-            loop {
-                let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;
-                let reached = account["pendingNonce"].as_u64().unwrap_or(0);
-                if reached >= *nonce {
-                    break;
-                }
-                if Instant::now() > deadline {
-                    bail!("{address} has the pending nonce {reached} at {rpc}, not {nonce}");
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        }
-    }
-    Ok(())
+    addresses.iter().try_for_each(|rpc| wait_for_nonces(*rpc, nonces, "pendingNonce", deadline))
 }
 
 fn wait_until_included(
@@ -424,15 +398,27 @@ fn wait_until_included(
     start: Instant,
     timeout_s: u64,
 ) -> anyhow::Result<()> {
-    let mut connection = Connection::open(chain.rpc()?)?;
-    for (address, nonce) in expected {
+    let deadline = start + Duration::from_secs(timeout_s);
+    wait_for_nonces(chain.rpc()?, expected, "nonce", deadline)
+}
+
+/// Waits until accounts have reached a nonce at a node.
+fn wait_for_nonces(
+    rpc: SocketAddr,
+    nonces: &[(String, u64)],
+    which: &str,
+    deadline: Instant,
+) -> anyhow::Result<()> {
+    let mut connection = Connection::open(rpc)?;
+    for (address, nonce) in nonces {
         loop {
-            let reached = http::account_nonce(&mut connection, address)?;
+            let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;
+            let reached = account[which].as_u64().unwrap_or(0);
             if reached >= *nonce {
                 break;
             }
-            if start.elapsed() > Duration::from_secs(timeout_s) {
-                bail!("account {address} has nonce {reached}, expected {nonce}");
+            if Instant::now() > deadline {
+                bail!("{address} has the {which} {reached} at {rpc}, expected {nonce}");
             }
             std::thread::sleep(Duration::from_millis(2));
         }

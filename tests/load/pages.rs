@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use testkit::http::Connection;
+use testkit::http::{Connection, call_body};
 
 /// Blocks that names are taken from.
 const BLOCKS_SAMPLED: u64 = 200;
@@ -182,7 +182,7 @@ fn called(
     method: &str,
     params: &Value,
 ) -> anyhow::Result<(String, Duration)> {
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let call = call_body(method, params);
     timed(|| connection.post(&call))
 }
 

@@ -17,7 +17,7 @@ use testkit::gateway::{Gateway, Home};
 use testkit::miners::{Miner, MinerHome, Requester, Wish};
 use testkit::model::ModelServer;
 use testkit::net::{Net, free_ports};
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use testkit::process::Process;
 use testkit::suite::{self, Outcome};
 use testkit::workload::Workload;
@@ -255,10 +255,10 @@ impl Prometheus {
                 .fold(query.clone(), |query, variable| query.replace(variable, ".*"));
             let query = query.replace("$__rate_interval", "20s");
             ensure!(!query.contains('$'), "{query}: a variable that nobody fills in");
-            wait_for(&format!("{title}: {query}"), || {
+            wait_until(&format!("{title}: {query}"), || {
                 work()?;
                 let found = self.query(&query).with_context(|| title.clone())?;
-                Ok((!found.is_empty() || EMPTY.contains(&title.as_str())).then_some(()))
+                Ok(!found.is_empty() || EMPTY.contains(&title.as_str()))
             })?;
         }
         Ok(queries.len())

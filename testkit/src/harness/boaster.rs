@@ -36,8 +36,8 @@ impl Boasters {
 
     /// Waits until the node has asked each of them how far it is.
     pub fn have_claimed(&self) -> anyhow::Result<()> {
-        crate::node::wait_for("the strangers' claims to be heard", || {
-            Ok(self.0.iter().all(|rogue| rogue.asked("sync") > 0).then_some(()))
+        crate::node::wait_until("the strangers' claims to be heard", || {
+            Ok(self.0.iter().all(|rogue| rogue.asked("sync") > 0))
         })
     }
 

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::ensure;
 
-use crate::process::ended;
+use crate::process::output;
 use crate::suite::needs::COMPILER;
 
 /// Compiles the library that gives a process another time of day.
@@ -14,8 +15,9 @@ pub fn compile(folder: &Path) -> anyhow::Result<PathBuf> {
     std::fs::write(&source, include_str!("clock.c"))?;
     let mut compiler = Command::new(COMPILER);
     compiler.args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library);
-    let compiled = ended(compiler.arg(&source).arg("-ldl").spawn()?)?;
-    ensure!(compiled.status.success(), "the clock cannot be compiled");
+    let compiled = output(compiler.arg(&source).arg("-ldl"))?;
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    ensure!(compiled.status.success(), "the clock cannot be compiled: {said}");
     Ok(library)
 }
 
@@ -28,4 +30,14 @@ pub fn wrong_by(library: &Path, seconds: i64) -> Vec<(String, String)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec()
+}
+
+/// The time of the machine, in milliseconds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the machine's clock is what the chain is compared with"
+)]
+pub fn now_ms() -> anyhow::Result<u64> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    Ok(u64::try_from(since.as_millis())?)
 }

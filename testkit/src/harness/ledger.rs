@@ -1,7 +1,9 @@
 //! What clients were told: the transactions that they saw confirmed, and the requests that failed.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::breakpoint::lock;
 
 /// A transaction that a client saw included.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ pub struct Ledger(Mutex<Entries>);
 
 impl Ledger {
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub fn confirm(&self, hash: String, height: u64) {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::breakpoint::lock;
 use crate::net::{Net, Network};
 use anyhow::Context as _;
 use async_trait::async_trait;
@@ -67,7 +68,7 @@ pub struct LyingLedger {
 
 impl LyingLedger {
     fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.content)
     }
 
     /// A block that would be good, as far as one can tell who executes nothing.

@@ -8,8 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::actor::{Actor, transfer};
-use crate::http::{self, Connection};
+use crate::http::Connection;
 use crate::net::Net;
+use crate::parallel::joined;
 use crate::workload::keys;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
@@ -71,9 +72,9 @@ impl Load {
     /// Waits until the clients have seen so many more transactions confirmed.
     pub fn confirms(&self, more: usize) -> anyhow::Result<()> {
         let goal = self.ledger.confirmed_count() + more;
-        crate::node::wait_for(&format!("{more} more confirmed transactions"), || {
+        crate::node::wait_until(&format!("{more} more confirmed transactions"), || {
             self.is_alive()?;
-            Ok((self.ledger.confirmed_count() >= goal).then_some(()))
+            Ok(self.ledger.confirmed_count() >= goal)
         })
     }
 
@@ -87,7 +88,7 @@ impl Load {
     pub fn stop(self) -> anyhow::Result<Arc<Ledger>> {
         self.over.store(true, Ordering::Relaxed);
         for client in self.clients {
-            client.join().map_err(|_panic| anyhow::anyhow!("a client panicked"))??;
+            joined(client.join(), "a client")?;
         }
         Ok(self.ledger)
     }
@@ -147,7 +148,7 @@ impl Client {
             Some(connection) => connection,
             None => Connection::open(rpc)?,
         };
-        let sent: Value = serde_json::from_str(&connection.post(&send(text))?)?;
+        let sent = connection.send(text)?;
         let hash = sent.pointer("/result/hash").and_then(Value::as_str);
         let Some(hash) = hash.map(str::to_owned) else { bail!("refused: {sent}") };
         let wait = json!([hash, { "timeoutMs": WAIT_MS }]);
@@ -156,8 +157,4 @@ impl Client {
         let height = seen.get("blockIndex").and_then(Value::as_u64);
         Ok(height.map(|height| (hash, height)))
     }
-}
-
-fn send(text: &str) -> String {
-    http::send_body(&[text.to_owned()])
 }

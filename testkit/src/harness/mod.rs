@@ -11,3 +11,11 @@ pub mod rogue;
 pub mod switch;
 pub mod town;
 pub mod user;
+
+pub use boaster::Boasters;
+pub use ledger::Ledger;
+pub use liar::Liar;
+pub use load::Load;
+pub use rogue::{BROADCAST, PROOF, Plan, Question, Rogue};
+pub use town::{FAST, Town, catches_up};
+pub use user::{INCLUSION_P99_MAX, Seen, User};

@@ -5,9 +5,10 @@ mod relay;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::breakpoint::lock;
 use crate::net::Member;
 use anyhow::Context as _;
 use futures::StreamExt as _;
@@ -211,8 +212,8 @@ impl Rogue {
     pub fn dials_again(&self) -> anyhow::Result<()> {
         let before = self.facts.dialled.load(Ordering::Relaxed);
         drop(self.orders.blocking_send(Order::HangUp));
-        let again = crate::node::wait_for("a new connection of the rogue", || {
-            Ok((self.facts.dialled.load(Ordering::Relaxed) > before).then_some(()))
+        let again = crate::node::wait_until("a new connection of the rogue", || {
+            Ok(self.facts.dialled.load(Ordering::Relaxed) > before)
         });
         again.with_context(|| self.trouble())
     }
@@ -224,9 +225,8 @@ impl Rogue {
 
     /// Waits until it is connected.
     pub fn connects(&self) -> anyhow::Result<()> {
-        let connected = crate::node::wait_for("a connection of the rogue", || {
-            Ok((self.connected() > 0).then_some(()))
-        });
+        let connected =
+            crate::node::wait_until("a connection of the rogue", || Ok(self.connected() > 0));
         connected.with_context(|| self.trouble())
     }
 
@@ -266,10 +266,6 @@ impl Rogue {
     pub fn heard(&self) -> Vec<Vec<u8>> {
         lock(&self.facts.heard).iter().cloned().collect()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {

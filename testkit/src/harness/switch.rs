@@ -7,14 +7,17 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_tun::Tun;
+
+use crate::breakpoint::lock;
+use crate::process::run;
 
 /// The place of this process; nodes are numbered from 0.
 const HOST: usize = 253;
@@ -121,7 +124,7 @@ impl Switch {
     }
 
     fn rules(&self) -> MutexGuard<'_, Rules> {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.rules)
     }
 
     /// Cuts all wires between the two groups.
@@ -185,10 +188,7 @@ fn device(place: usize, holder: Option<u32>) -> anyhow::Result<Tun> {
 
 fn command(words: &[&str]) -> anyhow::Result<()> {
     let (program, arguments) = words.split_first().context("no command")?;
-    let output = Command::new(program).args(arguments).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{}: {said}", words.join(" "));
-    Ok(())
+    run(Command::new(program).args(arguments)).map(drop).with_context(|| words.join(" "))
 }
 
 /// Takes a node's packets and sends them on their way.
@@ -204,7 +204,7 @@ async fn forward(from: usize, tun: Arc<Tun>, doors: Vec<Door>, rules: Arc<Mutex<
         let to = usize::from(*last).wrapping_sub(1);
         let Some(door) = doors.iter().find(|door| door.place == to) else { continue };
         let ports = ports(packet);
-        let fate = rules.lock().unwrap_or_else(PoisonError::into_inner).fate(from, to, ports);
+        let fate = lock(&rules).fate(from, to, ports);
         if let Some(delay) = fate {
             let way = if delay.is_zero() { &door.at_once } else { &door.later };
             // A full wire loses what comes next.

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::net::{Member, Net, NetOptions};
-use crate::node::wait_for;
+use crate::node::wait_until;
 use crate::process::{Process, lines_to};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
@@ -51,52 +51,36 @@ impl Town {
 
     /// The same with other parameters of the chain.
     pub fn make_with(validators: usize, followers: usize, params: &[&str]) -> anyhow::Result<Self> {
-        let accounts = NetOptions::new(validators, followers).accounts;
-        Self::make_of(validators, followers, accounts, params)
+        Self::of(NetOptions::new(validators, followers), params)
     }
 
     /// Homes of nodes on loopback with anything that a testnet can be made of; nothing runs yet.
-    pub fn of(options: &NetOptions) -> anyhow::Result<Self> {
-        Ok(Self { net: Net::make_as(options)?, switch: None, holders: Vec::new() })
+    pub fn of(options: NetOptions, params: &[&str]) -> anyhow::Result<Self> {
+        let params = params.iter().map(ToString::to_string).collect();
+        let net = Net::make_as(&NetOptions { params, ..options })?;
+        Ok(Self { net, switch: None, holders: Vec::new() })
     }
 
     /// The same with the rules of v7 from the first block on.
     pub fn from_v7(validators: usize, followers: usize, params: &[&str]) -> anyhow::Result<Self> {
-        let accounts = NetOptions::new(validators, followers).accounts;
-        Self::from_v7_of(validators, followers, accounts, params)
-    }
-
-    /// The same with so many development accounts that have money.
-    pub fn from_v7_of(
-        validators: usize,
-        followers: usize,
-        accounts: usize,
-        params: &[&str],
-    ) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
-        let params = params.iter().map(|param| (*param).to_owned()).collect();
-        Self::of(&NetOptions { accounts, params, v7: Some(0), ..options })
+        Self::of(NetOptions { v7: Some(0), ..options }, params)
     }
 
-    /// Homes of nodes with the agent market from the first block on and so many development accounts that
+    /// One validator, which runs, with the rules of v7, fast blocks, and these parameters besides.
+    pub fn one_from_v7(params: &[&str]) -> anyhow::Result<Self> {
+        let mut town = Self::from_v7(1, 0, &[FAST, params].concat())?;
+        town.start_all()?;
+        Ok(town)
+    }
+
+    /// Nodes, which run, with the agent market from the first block on and so many development accounts that
     /// have money; every answer can be appealed.
     pub fn from_v8(validators: usize, accounts: usize, params: &[&str]) -> anyhow::Result<Self> {
-        let options = NetOptions::new(validators, 0);
-        let mut params: Vec<String> = params.iter().map(|param| (*param).to_owned()).collect();
-        params.push("slashableModels=all".to_owned());
-        Self::of(&NetOptions { accounts, params, v8: Some(0), ..options })
-    }
-
-    /// The same with so many development accounts that have money.
-    pub fn make_of(
-        validators: usize,
-        followers: usize,
-        accounts: usize,
-        params: &[&str],
-    ) -> anyhow::Result<Self> {
-        let options = NetOptions::new(validators, followers);
-        let params = params.iter().map(|param| (*param).to_owned()).collect();
-        Self::of(&NetOptions { accounts, params, ..options })
+        let options = NetOptions { accounts, v8: Some(0), ..NetOptions::new(validators, 0) };
+        let mut town = Self::of(options, &[params, &["slashableModels=all"]].concat())?;
+        town.start_all()?;
+        Ok(town)
     }
 
     /// Nodes with an address each, in network namespaces behind a switch.
@@ -119,16 +103,7 @@ impl Town {
 
     /// Starts all nodes and waits until each knows each.
     pub fn start_all(&mut self) -> anyhow::Result<()> {
-        for member in &mut self.net.members {
-            member.start()?;
-        }
-        self.meet_all()
-    }
-
-    /// Waits until each running node knows each other one.
-    pub fn meet_all(&self) -> anyhow::Result<()> {
-        let count = self.net.running().count();
-        self.net.running().try_for_each(|member| member.meets(count - 1))
+        self.net.start_all()
     }
 
     pub fn switch(&self) -> anyhow::Result<&Switch> {
@@ -182,6 +157,17 @@ impl Town {
             }
             // What must not happen is watched for a while.
             std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// No block that the first node has is this validator's.
+    pub fn takes_nothing_of(&self, liar: usize) -> anyhow::Result<()> {
+        let liar = self.node(liar)?.validator_key()?.address().to_string();
+        let node = self.node(0)?;
+        for height in 1..=node.height()? {
+            let block = node.call("ombra_getBlock", &json!([height, false]))?;
+            ensure!(block["proposer"] != liar.as_str(), "a block of the liar was decided: {block}");
         }
         Ok(())
     }
@@ -278,9 +264,9 @@ fn move_addresses(settings: &Path, base: u16, nodes: usize) -> anyhow::Result<()
 /// then it refuses transactions.
 pub fn catches_up(behind: &Member, ahead: &Member) -> anyhow::Result<Duration> {
     let started = Instant::now();
-    wait_for(&format!("{} to catch up", behind.name), || {
+    wait_until(&format!("{} to catch up", behind.name), || {
         let is_level = behind.height()? + 1 >= ahead.height()?;
-        Ok((is_level && behind.check("lag")?["ok"] == true).then_some(()))
+        Ok(is_level && behind.check("lag")?["ok"] == true)
     })?;
     Ok(started.elapsed())
 }

@@ -18,6 +18,7 @@ use types::Keypair;
 
 use crate::actor::{Actor, transfer};
 use crate::http::{self, Connection};
+use crate::parallel::joined;
 use crate::suite::say;
 
 /// Where the user connects from: nobody else does, so that no limit for an address counts others.
@@ -94,14 +95,20 @@ impl User {
     /// Ends the user's work when all that was sent is in blocks; answers what the user saw.
     pub fn stop(self) -> anyhow::Result<Seen> {
         self.over.store(true, Ordering::Relaxed);
-        let ended = |_panic| anyhow::anyhow!("the user panicked");
-        let sent = self.work.join().map_err(ended)?.context("the honest user")?;
-        let looks = self.looks.join().map_err(ended)?.context("asking for readiness")?;
+        let sent = joined(self.work.join(), "the user").context("the honest user")?;
+        let looks = joined(self.looks.join(), "the user").context("asking for readiness")?;
         let mut submit: Vec<_> = sent.iter().map(|it| it.submit).collect();
         let mut inclusion: Vec<_> = sent.iter().map(|it| it.inclusion).collect();
         submit.sort_unstable();
         inclusion.sort_unstable();
         Ok(Seen { submit, inclusion, looks })
+    }
+
+    /// The same, and prints what the user saw.
+    pub fn tell(self, when: &str) -> anyhow::Result<Seen> {
+        let seen = self.stop()?;
+        seen.tell(when);
+        Ok(seen)
     }
 
     /// Lets the user work for so long, then ends it.
@@ -198,12 +205,11 @@ fn send_until(
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     drop(tell);
-    waits.join().map_err(|_panic| anyhow::anyhow!("waiting for transfers panicked"))?
+    joined(waits.join(), "waiting for transfers")
 }
 
 fn send(connection: &mut Connection, text: &str, due: Instant) -> anyhow::Result<Accepted> {
-    let body = http::send_body(&[text.to_owned()]);
-    let answer: Value = serde_json::from_str(&connection.post(&body)?)?;
+    let answer = connection.send(text)?;
     let Some(hash) = answer.pointer("/result/hash").cloned() else {
         bail!("an honest transfer was refused: {answer}")
     };

@@ -13,7 +13,7 @@ use types::{Address, Amount, Body, Hash, Keypair};
 
 use super::{Head, Market, Saying};
 use crate::actor::Actor;
-use crate::node::wait_for;
+use crate::node::{wait_for, wait_until};
 use crate::senders::Senders;
 
 /// Rejections of what comes before its time: the pool is a moment behind the chain, and phases end when they
@@ -32,6 +32,14 @@ pub struct Cast {
     pub bond: u64,
     /// At how many calls at once each works.
     pub capacity: u64,
+}
+
+impl Cast {
+    /// The last of these people own the agent and ask; the others are miners.
+    pub fn of(mut people: Vec<Keypair>, bond: u64, capacity: u64) -> anyhow::Result<Self> {
+        let (owner, requester) = people.pop().zip(people.pop()).context("two keys")?;
+        Ok(Self { owner, requester, miners: people, bond, capacity })
+    }
 }
 
 /// A market with its people.
@@ -60,6 +68,12 @@ impl Round {
     #[must_use]
     pub fn by(&self, member: Address) -> Committer {
         Committer { call_id: self.call_id, round: self.number.into(), member }
+    }
+
+    /// All members say this.
+    #[must_use]
+    pub fn all_say(&self, saying: &Saying) -> Vec<(Address, Saying)> {
+        self.members.iter().map(|member| (*member, saying.clone())).collect()
     }
 }
 
@@ -169,35 +183,28 @@ impl Scene {
         found.with_context(|| format!("{address} is no miner"))
     }
 
-    /// A miner sends something, as soon as it may.
-    pub fn send_as(&mut self, miner: Address, body: &Body) -> anyhow::Result<()> {
-        let text = self.signed(miner, body)?;
-        self.deliver(&[text]).map(drop)
-    }
-
-    fn signed(&mut self, miner: Address, body: &Body) -> anyhow::Result<String> {
+    /// Miners send something, as soon as they may.
+    pub fn send_all(
+        &mut self,
+        bodies: impl IntoIterator<Item = (Address, Body)>,
+    ) -> anyhow::Result<()> {
         let chain_id = self.market.chain_id.clone();
-        Ok(self.miner(miner)?.sign_on(&chain_id, body))
+        let sign =
+            |(miner, body): (Address, Body)| Ok(self.miner(miner)?.sign_on(&chain_id, &body));
+        let texts = bodies.into_iter().map(sign).collect::<anyhow::Result<Vec<_>>>()?;
+        self.deliver(&texts).map(drop)
     }
 
     /// Members commit to what they say.
     pub fn commit(&mut self, round: &Round, said: &[(Address, Saying)]) -> anyhow::Result<()> {
-        let texts = said.iter().map(|(member, saying)| {
-            let body = saying.commit(&round.by(*member));
-            self.signed(*member, &body)
-        });
-        let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
-        self.deliver(&texts).map(drop)
+        let bodies = said.iter().map(|(member, it)| (*member, it.commit(&round.by(*member))));
+        self.send_all(bodies)
     }
 
     /// Members show what they committed to, as soon as they may.
     pub fn reveal(&mut self, round: &Round, said: &[(Address, Saying)]) -> anyhow::Result<()> {
-        let texts = said.iter().map(|(member, saying)| {
-            let body = saying.reveal(&round.by(*member));
-            self.signed(*member, &body)
-        });
-        let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
-        self.deliver(&texts).map(drop)
+        let bodies = said.iter().map(|(member, it)| (*member, it.reveal(&round.by(*member))));
+        self.send_all(bodies)
     }
 
     /// Members commit to what they say and show it.
@@ -223,9 +230,9 @@ impl Scene {
     pub fn settled(&mut self) -> anyhow::Result<()> {
         let Self { miners, senders, .. } = self;
         for address in miners.iter().map(Actor::address) {
-            wait_for("a miner's bond to be free", || {
+            wait_until("a miner's bond to be free", || {
                 let bond = senders.call("ombra_getBond", &json!([address]))?;
-                Ok((bond["locked"] == "0").then_some(()))
+                Ok(bond["locked"] == "0")
             })?;
         }
         Ok(())

@@ -3,13 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
-use testkit::node::wait_for;
+use testkit::harness::{Town, User};
+use testkit::node::wait_until;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 /// How often it forgets.
 const ROUNDS: usize = 3;
@@ -23,7 +22,7 @@ const ASKED: usize = 1;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
-    let user = User::start(town.node(ASKED)?.rpc, keys(1)?.pop().context("a key")?);
+    let user = User::start(town.node(ASKED)?.rpc, key(0)?);
     let started = Instant::now();
     for _ in 0..ROUNDS {
         town.goes_on(&[ASKED], 3)?;
@@ -34,13 +33,9 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         // Consensus starts before the node has got what it is behind, unless peers were quick.
         node.start_with(&[("OMBRA__SYNC__WAIT_MS", "0".to_owned())])?;
         let node = town.node(FORGETFUL)?;
-        wait_for("its votes", || {
-            Ok((node.metric("ombra_consensus_votes_signed_total")? > 0).then_some(()))
-        })?;
-        ensure!(
-            node.metric("ombra_consensus_sign_refusals_total")? == 0,
-            "the guard had to refuse"
-        );
+        wait_until("its votes", || Ok(node.metric("ombra_consensus_votes_signed_total")? > 0))?;
+        let refused = node.metric("ombra_consensus_sign_refusals_total")?;
+        ensure!(refused == 0, "the guard had to refuse");
     }
     let seen = user.stop()?;
     let log = town.node(FORGETFUL)?.logged()?;

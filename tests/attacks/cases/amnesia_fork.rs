@@ -7,10 +7,10 @@
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use testkit::actor::{Actor, transfer};
-use testkit::harness::town::Town;
+use testkit::harness::Town;
 use testkit::node::wait_for;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 /// Who takes the last block back.
 const FORGETFUL: [usize; 2] = [0, 1];
@@ -23,7 +23,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
     town.goes_on(&[PROPOSER], 2)?;
     town.kill(AWAY)?;
-    let mut user = Actor::new(keys(1)?.pop().context("a key")?);
+    let mut user = Actor::new(key(0)?);
     let (height, payment) = wait_for("a block of the proposer that all three have", || {
         let payment = town.node(PROPOSER)?.send(&user.sign(&transfer(user.address(), 1)))?;
         let (height, _) = town.node(PROPOSER)?.includes(&payment)?;

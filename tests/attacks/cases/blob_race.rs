@@ -10,12 +10,10 @@ use std::slice::from_ref;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::actor::people;
+use testkit::harness::{FAST, Town, User};
 use testkit::net::Member;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::Keypair;
 
 use super::blobs::{Attacker, Questions, announce, ask, chunk, join_all, simulation, store_large};
@@ -40,13 +38,10 @@ const LASTS: usize = 3;
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let ttl = format!("blobTtlMs={}", TTL.as_millis());
     // A block has room for one chunk, so that others wait.
-    let params: Vec<&str> =
-        FAST.iter().copied().chain([ttl.as_str(), "maxBlockBytes=786432"]).collect();
+    let params = [FAST, &["maxBlockBytes=786432", &ttl]].concat();
     let mut town = Town::make_with(1, 0, &params)?;
     town.start_all()?;
-    let mut keys = keys(3)?;
-    let mut key = || keys.pop().context("a key");
-    let (user, owner, holder) = (key()?, key()?, key()?);
+    let [user, owner, holder] = people()?.map(|it| it.key);
     let user = User::start(town.node(0)?.rpc, user);
     let mut questions = 0;
     for number in 0..ROUNDS {

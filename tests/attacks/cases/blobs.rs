@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use testkit::actor::Actor;
+use testkit::actor::{Actor, blob_chunk, blob_init};
 use testkit::http::{self, Connection};
 use testkit::net::Member;
 use testkit::node::wait_for;
-use types::tx::{BlobChunk, BlobInit};
-use types::{Body, Hash, Keypair};
+use testkit::parallel::joined;
+use types::tx::BlobInit;
+use types::{Body, Keypair};
 
 /// The bytes of every chunk but the last.
 const CHUNK_BYTES: usize = 400_000;
@@ -46,14 +47,8 @@ impl Attacker {
         let mut accepted = 0;
         for batch in texts.chunks(BATCH) {
             let answer: Value = serde_json::from_str(&self.post(&http::send_body(batch))?)?;
-            let each = match answer {
-                Value::Array(each) => each,
-                single @ (Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Object(_)) => vec![single],
-            };
+            let each =
+                answer.as_array().map_or_else(|| std::slice::from_ref(&answer), Vec::as_slice);
             accepted += each.iter().filter(|it| it.pointer("/result/hash").is_some()).count();
         }
         Ok(accepted)
@@ -72,30 +67,20 @@ impl Attacker {
 /// The announcement of a blob of so many chunks, of which the last has one byte.
 pub(super) fn announce(id: &str, chunks: u64) -> anyhow::Result<Body> {
     let whole = u64::try_from(CHUNK_BYTES)?;
-    Ok(Body::BlobInit(BlobInit {
-        blob_id: id.to_owned(),
-        content_type: "text/plain".to_owned(),
-        total_bytes: (chunks - 1) * whole + 1,
-        total_chunks: chunks,
-        content_hash: Hash::ZERO,
-    }))
+    let (total_bytes, total_chunks) = ((chunks - 1) * whole + 1, chunks);
+    Ok(Body::BlobInit(BlobInit { total_bytes, total_chunks, ..blob_init(id, &[]) }))
 }
 
 /// One of its chunks.
 pub(super) fn chunk(id: &str, index: u64, chunks: u64) -> Body {
     let bytes = if index + 1 == chunks { 1 } else { CHUNK_BYTES };
-    Body::BlobChunk(BlobChunk {
-        blob_id: id.to_owned(),
-        chunk_index: index,
-        chunk_data: vec![7; bytes],
-    })
+    blob_chunk(id, index, &vec![7; bytes])
 }
 
 /// A call that asks what a transaction would do.
 pub(super) fn simulation(text: &str) -> String {
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ombra_simulateTransaction\",\"params\":[{text}]}}"
-    )
+    let method = "ombra_simulateTransaction";
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[{text}]}}"#)
 }
 
 /// Stores a blob of 16 MiB but for its last chunk; answers a question what that one would do.
@@ -151,7 +136,5 @@ pub(super) fn ask<'scope>(
 pub(super) fn join_all(
     attackers: Vec<ScopedJoinHandle<'_, anyhow::Result<()>>>,
 ) -> anyhow::Result<()> {
-    attackers
-        .into_iter()
-        .try_for_each(|it| it.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?)
+    attackers.into_iter().try_for_each(|it| joined(it.join(), "an attacker"))
 }

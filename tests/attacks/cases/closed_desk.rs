@@ -3,14 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use testkit::actor::{Actor, blob_chunk, blob_init};
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use anyhow::ensure;
+use testkit::actor::{blob_chunk, blob_init, people};
+use testkit::harness::{Plan, Rogue, Town, User};
 use testkit::net::Network;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::Body;
 
 use super::peers::{STATUS, answer, first_blocks};
@@ -31,8 +28,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let plan = || Plan::gossip(node, "sync");
     let probe = Rogue::start(plan()?, &address)?;
     probe.connects()?;
-    let mut keys = keys(2)?.into_iter();
-    let mut writer = Actor::new(keys.next().context("a key")?);
+    let [mut writer, user] = people()?;
     for number in 0..BLOBS {
         let (id, bytes) = (format!("blob-{number}"), vec![7; BLOB_BYTES]);
         node.send(&writer.sign(&Body::BlobInit(blob_init(&id, &bytes))))?;
@@ -42,8 +38,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let blocks = answer(&probe, &first_blocks())?.map_or(0, |blocks| blocks.len());
     ensure!(blocks > ANSWER_BYTES, "an answer has {blocks} bytes");
 
-    let key = keys.next().context("a key")?;
-    let user = User::start(node.rpc, key);
+    let user = User::start(node.rpc, user.key);
     let deaf = (0..DEAF).map(|_| Rogue::start(plan()?.deaf(), &address));
     let deaf = deaf.collect::<anyhow::Result<Vec<_>>>()?;
     deaf.iter().try_for_each(Rogue::connects)?;
@@ -61,8 +56,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         // The questions come at a rate.
         std::thread::sleep(Duration::from_millis(100));
     }
-    let seen = user.stop()?;
-    seen.tell("a desk that is held");
+    let seen = user.tell("a desk that is held")?;
     say(&format!(
         "   {DEAF} peers that do not read: of {asked} questions how far the node is {told} were answered, of as many for blocks {blocks}"
     ));

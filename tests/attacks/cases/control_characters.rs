@@ -3,20 +3,18 @@
 //! log of a miner.
 
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{finish, register, step, turn};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::actor::{finish, plain_step, register, tool_call, turn};
+use testkit::harness::{Town, User};
 use testkit::miners::{MinerHome, Requester, Wish, micro, text};
-use testkit::node::{program, wait_for};
-use testkit::process::ended;
+use testkit::node::{program, wait_until};
+use testkit::process::output;
 use testkit::script::{Model, Question, Reply};
 use testkit::terminal::shown;
-use testkit::workload::keys;
-use types::tx::ToolCall;
+use testkit::workload::key;
+use types::tx::AgentStep;
 use types::{Body, Hash};
 
 /// The accounts: the user, the miner that works by itself, a requester, a miner by hand.
@@ -29,7 +27,7 @@ const HOSTILE: &str = "a\u{1b}[2Jb\u{9b}2Jc\u{7}d\u{7f}e\u{202e}f\u{2066}g\u{202
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, key(0)?);
     let by_hand = work_by_hand(rpc)?;
     let conversation = testkit::actor::conversation().to_string();
     let mut looks = Looks { rpc: format!("http://{rpc}"), clean: 0, driven: Vec::new() };
@@ -50,11 +48,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let logged = work_by_itself(rpc, &mut looks)?;
     let in_log = logged.chars().filter(|it| is_driving(*it)).count();
     let Looks { clean, driven, .. } = looks;
-    let seen = user.stop()?;
-    seen.tell(&format!(
+    let seen = user.tell(&format!(
         "{clean} of {} looks without control characters, {in_log} in a miner's log",
         clean + driven.len()
-    ));
+    ))?;
     ensure!(driven.is_empty(), "the terminal was driven by: {}", driven.join("; "));
     ensure!(in_log == 0, "the log has {in_log} control characters");
     seen.is_served()
@@ -69,16 +66,8 @@ fn work_by_hand(rpc: SocketAddr) -> anyhow::Result<Hash> {
     let mut claim = miner.actor().claim(run);
     claim.model_info = HOSTILE.to_owned();
     miner.send(&Body::AgentClaim(claim))?;
-    let Body::AgentStep(mut report) = step(run, 0, 1) else { unreachable!("a step") };
-    let hash = Hash::digest(b"a text");
-    report.tool_calls = Some(vec![ToolCall {
-        name: HOSTILE.to_owned(),
-        args_hash: hash,
-        result_hash: hash,
-        duration_ms: 1,
-        ok: true,
-    }]);
-    miner.send(&Body::AgentStep(report))?;
+    let tool_calls = Some(vec![tool_call(HOSTILE)]);
+    miner.send(&AgentStep { tool_calls, ..plain_step(run, 0, 1) }.into())?;
     let fee = micro(&requester.record(&run)?, "maxFee")?;
     let mut end = finish(run, 1, [1, fee - 101, 100]);
     end.final_answer_inline = Some(HOSTILE.to_owned());
@@ -96,16 +85,15 @@ fn work_by_itself(rpc: SocketAddr, looks: &mut Looks) -> anyhow::Result<String> 
         }
     })?;
     let folder = tempfile::tempdir()?;
-    let policy = "[policy]\nclaim_jitter_ms = 0\n";
-    let settings = format!("{}{policy}", model.settings(""));
+    let settings = model.settings("[policy]\nclaim_jitter_ms = 0");
     let home = MinerHome::new(folder.path(), MINER, rpc, &settings)?;
     let miner = home.start()?;
     let mut requester = Requester::again(REQUESTER, rpc)?;
     let run = requester.ask(&Wish::new(format!("again {HOSTILE}"), &["now"]))?;
     let record = requester.settled(&run).map_err(|fault| home.explain(&fault))?;
     ensure!(text(&record, "status") == "completed", "{record}");
-    wait_for("the miner to know that it is over", || {
-        Ok(home.tell(&["runs", "--json"])?.contains("ended as completed").then_some(()))
+    wait_until("the miner to know that it is over", || {
+        Ok(home.tell(&["runs", "--json"])?.contains("ended as completed"))
     })?;
     let (id, account) = (run.to_string(), MINER.to_string());
     let data = home.data().parent().context("a folder")?.display().to_string();
@@ -162,10 +150,8 @@ impl Looks {
     }
 
     fn piped(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let mut command: Command = program();
-        command.args(arguments).env("OMBRA_RPC", &self.rpc);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = ended(command.spawn()?)?;
+        let mut command = program();
+        let output = output(command.args(arguments).env("OMBRA_RPC", &self.rpc))?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     }

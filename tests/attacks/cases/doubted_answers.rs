@@ -42,7 +42,7 @@ fn first_round(
     says: impl Fn(usize, Hash) -> Saying,
 ) -> anyhow::Result<(Round, Before)> {
     let call = AgentCall { appealable: Some(true), ..scene.asked(3) };
-    let requester = Before::of(scene, vec![scene.requester.address()])?;
+    let requester = Before::of_requester(scene)?;
     let round = scene.ask(call)?;
     let members = round.members.iter().enumerate();
     let said: Vec<(Address, Saying)> =
@@ -98,16 +98,13 @@ fn appealed(
         gains.context("a member that is no miner")
     };
     let (first, second) = (of(&first_round)?, of(&second_round)?);
-    let requester = requester.gains(scene)?.pop().context("a requester")?;
-    let appellant = before.gains(scene)?.pop().context("an appellant")?;
+    let requester = requester.gain(scene)?;
+    let appellant = before.gain(scene)?;
     Ok(Gains { requester, appellant, first, second })
 }
 
 fn all_honest(scene: &mut Scene, round: &Round) -> anyhow::Result<()> {
-    let honest = Saying::honest(round.call_id);
-    let said: Vec<(Address, Saying)> =
-        round.members.iter().map(|member| (*member, honest.clone())).collect();
-    scene.answer(round, &said)
+    scene.answer(round, &round.all_say(&Saying::honest(round.call_id)))
 }
 
 fn overturned(stage: &mut Stage) -> anyhow::Result<String> {

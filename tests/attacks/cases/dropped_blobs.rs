@@ -4,8 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::harness::{FAST, Town, User};
 use testkit::suite::say;
 use testkit::workload::keys;
 
@@ -23,8 +22,7 @@ const AFTER: Duration = Duration::from_secs(6);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let ttl = format!("blobTtlMs={TTL_MS}");
-    let large = "maxBlobBytes=1073741824";
-    let params: Vec<&str> = FAST.iter().copied().chain([ttl.as_str(), large]).collect();
+    let params = [FAST, &["maxBlobBytes=1073741824", &ttl]].concat();
     let mut town = Town::make_with(1, 0, &params)?;
     town.start_all()?;
     let node = town.node(0)?.rpc;

@@ -11,9 +11,9 @@ use std::sync::Barrier;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::{Actor, step};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
 use testkit::net::Member;
+use testkit::parallel;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::tx::Protection;
@@ -33,30 +33,16 @@ const BLOB_BYTES: u64 = 41 * 400_000 + 1;
 const INTERVAL_MAX_MS: u64 = 1_000;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let budget = format!("maxBlockWork={BLOCK_WORK}");
-    let params: Vec<&str> = FAST.iter().copied().chain([budget.as_str()]).collect();
-    let mut town = Town::from_v7(1, 0, &params)?;
-    town.start_all()?;
+    let town = Town::one_from_v7(&[&format!("maxBlockWork={BLOCK_WORK}")])?;
     let rpc = town.node(0)?.rpc;
     let mut all = keys(ATTACKERS + 1)?;
     let user = User::start(rpc, all.pop().context("a key")?);
     let ready = Barrier::new(ATTACKERS);
-    let (mut paid, mut first) = (0, u64::MAX);
-    std::thread::scope(|scope| {
-        let attackers: Vec<_> = (0..)
-            .zip(all)
-            .map(|(number, key)| {
-                let ready = &ready;
-                scope.spawn(move || Attack::prepare(rpc, key, number, ready)?.strike())
-            })
-            .collect();
-        for attacker in attackers {
-            let struck =
-                attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
-            (paid, first) = (paid + struck.paid, first.min(struck.from));
-        }
-        Ok::<_, anyhow::Error>(())
+    let struck = parallel::at_once(&all, |number, key| {
+        Attack::prepare(rpc, key.clone(), number, &ready)?.strike()
     })?;
+    let paid = struck.iter().map(|it| it.paid).sum();
+    let first = struck.iter().map(|it| it.from).min().context("an attacker")?;
     let last = town.node(0)?.height()?;
     let fullest = fullest(town.node(0)?, first, last)?;
     let intervals = town.intervals(0, first, last)?;
@@ -66,8 +52,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         STEPS * u64::try_from(ATTACKERS)?,
         ombra(paid),
     ));
-    let seen = user.stop()?;
-    seen.tell("while blocks are full of work");
+    let seen = user.tell("while blocks are full of work")?;
     ensure!(fullest <= BLOCK_WORK, "a block worked {fullest} units");
     ensure!(fullest >= BLOB_BYTES / 1_024, "no blob was completed: this is no attack");
     town.goes_on(&[0], 3)?;

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use testkit::market::{REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
 use types::{Address, Hash};
 
-use super::market::{ABSENCE, Gains, OUTSIDE, Stage, UNREVEALED, Way, call_of_three, play};
+use super::market::{ABSENCE, OUTSIDE, Stage, UNREVEALED, Way, call_of_three, play};
 
 const EARNED: i128 = WAGE as i128;
 const FEE: i128 = REVEAL_FEE as i128;
@@ -17,15 +17,27 @@ const FEE: i128 = REVEAL_FEE as i128;
 const ANSWER: i128 = 2 * EARNED + ROYALTY as i128;
 
 const WAYS: &[Way] = &[
-    way("nobody cheats", nobody),
+    way("nobody cheats", |stage| {
+        saying(stage, [honest, honest], -(ANSWER + EARNED + 3 * FEE), [EARNED; 3])
+    }),
     way("a copier commits to another's commitment", copier),
-    way("a guesser of `yes` does no work", guesser),
-    way("a liar", liar),
-    way("two liars of three, no appeal", liars),
-    way("an absent member", absent),
+    way("a guesser of `yes` does no work", |stage| {
+        saying(stage, [Saying::guess, honest], -(ANSWER + 3 * FEE), [-OUTSIDE, EARNED, EARNED])
+    }),
+    way("a liar", |stage| {
+        saying(stage, [lie, honest], -(ANSWER + 3 * FEE), [-OUTSIDE, EARNED, EARNED])
+    }),
+    way("two liars of three, no appeal", |stage| {
+        saying(stage, [lie, lie], -(ANSWER + 3 * FEE), [EARNED, EARNED, -OUTSIDE])
+    }),
+    way("an absent member", |stage| two_work(stage, |_, _, _| Ok(()), ABSENCE)),
     way("a withholder of its reveal", withholder),
-    way("a member that is unable", unable),
-    way("three that say what nobody else does", noise),
+    way("a member that is unable", |stage| {
+        saying(stage, [unable, honest], -(ANSWER + 3 * FEE), [0, EARNED, EARNED])
+    }),
+    way("three that say what nobody else does", |stage| {
+        saying(stage, [Saying::guess, lie], -3 * FEE, [0; 3])
+    }),
     way("three that stay away", silence),
 ];
 
@@ -42,58 +54,37 @@ fn cast(round: &Round) -> anyhow::Result<[Address; 3]> {
     round.members.as_slice().try_into().context("three members")
 }
 
-/// All three answer; `first` and `second` say this of a call, the last one is honest.
+/// What a member says of a call.
+type Says = fn(Hash, Address) -> Saying;
+
+/// All three answer; the first ones say this, the last one is honest. That the requester and the members have
+/// so much more is checked.
 fn saying(
     stage: &mut Stage,
-    first: impl Fn(Hash, Address) -> Saying,
-    second: impl Fn(Hash, Address) -> Saying,
-) -> anyhow::Result<Gains> {
-    call_of_three(&mut stage.scene, |scene, round| {
+    [first, second]: [Says; 2],
+    requester: i128,
+    members: [i128; 3],
+) -> anyhow::Result<String> {
+    let gains = call_of_three(&mut stage.scene, |scene, round| {
         let [one, two, three] = cast(round)?;
         let id = round.call_id;
         let said = [(one, first(id, one)), (two, second(id, two)), (three, Saying::honest(id))];
         scene.answer(round, &said)
-    })
+    })?;
+    gains.are_about(requester, &members)?;
+    Ok(gains.told())
 }
 
 fn honest(id: Hash, _: Address) -> Saying {
     Saying::honest(id)
 }
 
-fn nobody(stage: &mut Stage) -> anyhow::Result<String> {
-    let gains = saying(stage, honest, honest)?;
-    gains.are_about(-(ANSWER + EARNED + 3 * FEE), &[EARNED; 3])?;
-    Ok(gains.told())
+fn lie(id: Hash, _: Address) -> Saying {
+    Saying::lie(id)
 }
 
-fn guesser(stage: &mut Stage) -> anyhow::Result<String> {
-    let gains = saying(stage, Saying::guess, honest)?;
-    gains.are_about(-(ANSWER + 3 * FEE), &[-OUTSIDE, EARNED, EARNED])?;
-    Ok(gains.told())
-}
-
-fn liar(stage: &mut Stage) -> anyhow::Result<String> {
-    let gains = saying(stage, |id, _| Saying::lie(id), honest)?;
-    gains.are_about(-(ANSWER + 3 * FEE), &[-OUTSIDE, EARNED, EARNED])?;
-    Ok(gains.told())
-}
-
-fn liars(stage: &mut Stage) -> anyhow::Result<String> {
-    let gains = saying(stage, |id, _| Saying::lie(id), |id, _| Saying::lie(id))?;
-    gains.are_about(-(ANSWER + 3 * FEE), &[EARNED, EARNED, -OUTSIDE])?;
-    Ok(gains.told())
-}
-
-fn unable(stage: &mut Stage) -> anyhow::Result<String> {
-    let gains = saying(stage, |id, _| Saying::unable(id), honest)?;
-    gains.are_about(-(ANSWER + 3 * FEE), &[0, EARNED, EARNED])?;
-    Ok(gains.told())
-}
-
-fn noise(stage: &mut Stage) -> anyhow::Result<String> {
-    let gains = saying(stage, Saying::guess, |id, _| Saying::lie(id))?;
-    gains.are_about(-3 * FEE, &[0; 3])?;
-    Ok(gains.told())
+fn unable(id: Hash, _: Address) -> Saying {
+    Saying::unable(id)
 }
 
 /// Two members do the work. The first one does what `cheats` does between their commitments.
@@ -123,7 +114,7 @@ fn copier(stage: &mut Stage) -> anyhow::Result<String> {
         let honest = Saying::honest(round.call_id);
         let said = [(one, honest.clone()), (two, honest.clone())];
         scene.commit(round, &said[..1])?;
-        scene.send_as(copier, &honest.commit(&round.by(one)))?;
+        scene.send_all([(copier, honest.commit(&round.by(one)))])?;
         scene.commit(round, &said[1..])?;
         scene.reveal(round, &said[..1])?;
         for by in [round.by(one), round.by(copier)] {
@@ -133,10 +124,6 @@ fn copier(stage: &mut Stage) -> anyhow::Result<String> {
     })?;
     gains.are_about(-(ANSWER + 2 * FEE), &[-UNREVEALED, EARNED, EARNED])?;
     Ok(gains.told())
-}
-
-fn absent(stage: &mut Stage) -> anyhow::Result<String> {
-    two_work(stage, |_, _, _| Ok(()), ABSENCE)
 }
 
 fn withholder(stage: &mut Stage) -> anyhow::Result<String> {

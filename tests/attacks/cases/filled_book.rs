@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use libp2p::Multiaddr;
 use libp2p::core::PeerRecord;
 use libp2p::identity::Keypair;
-use testkit::harness::rogue::{Plan, Question, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{Plan, Question, Rogue, Town};
 use testkit::net::Network;
 use testkit::suite::say;
 
+use super::PEERS;
 use super::peers::within;
 
 /// Peers that lie, and of how many each tells: more than a node remembers.
@@ -21,15 +21,13 @@ const TOLD: usize = 32;
 const FIRST: u8 = 8;
 /// How soon the honest nodes have to find each other.
 const FOUND_MAX: Duration = Duration::from_secs(20);
-const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::make(1, 2)?;
     let hub = town.node(0)?.p2p_address(Network::Gossip);
     town.node_mut(0)?.environment.push((PEERS.to_owned(), "[]".to_owned()));
     for at in [1, 2] {
-        let value = format!("[{hub:?}]");
-        town.node_mut(at)?.environment.push((PEERS.to_owned(), value));
+        town.node_mut(at)?.environment.push((PEERS.to_owned(), format!("[{hub:?}]")));
     }
     town.node_mut(0)?.start()?;
     for _ in 0..LIARS {

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use testkit::actor::{Actor, register, transfer, turn};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
+use testkit::parallel;
 use testkit::process::folder_bytes;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::build::Unsigned;
-use types::{Body, Hash, Keypair, transaction};
+use types::{Body, Hash, Keypair};
 
 use super::blobs::{announce, chunk};
-use super::sending::{Asked, Senders, ombra, padded_step, payload_bytes, tipping};
+use super::sending::{Asked, Senders, ombra, padded_step, payload_bytes, sealed, tipping};
 
 /// Accounts without money, each of which tries everything that was free once.
 const POOR: u64 = 100;
@@ -45,10 +45,7 @@ struct Written {
 }
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let block = format!("maxBlockBytes={BLOCK_BYTES}");
-    let params: Vec<&str> = FAST.iter().copied().chain([block.as_str()]).collect();
-    let mut town = Town::from_v7(1, 0, &params)?;
-    town.start_all()?;
+    let town = Town::one_from_v7(&[&format!("maxBlockBytes={BLOCK_BYTES}")])?;
     let rpc = town.node(0)?.rpc;
     let mut keys = keys(RICH + 2)?;
     let user = User::start(rpc, keys.pop().context("a key")?);
@@ -60,7 +57,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let stepper = keys.pop().context("a key")?;
     let (before, first) = (folder_bytes(&data)?, senders.base_fee()?);
     let started = Instant::now();
-    let written = write_for_money(rpc, keys)?;
+    let written = write_for_money(rpc, &keys)?;
     let (took, last) = (started.elapsed(), senders.base_fee()?);
     let disk = folder_bytes(&data)?.saturating_sub(before);
     say(&format!(
@@ -83,8 +80,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     ));
     ensure!(of_mb >= i128::from(price_of_mb(FLOOR)), "steps are a cheaper way to write");
 
-    let seen = user.stop()?;
-    seen.tell("while others fill the disk");
+    let seen = user.tell("while others fill the disk")?;
     town.goes_on(&[0], 3)?;
     seen.is_served()
 }
@@ -122,27 +118,16 @@ fn padded(actor: &Actor) -> anyhow::Result<String> {
     let plain = Unsigned::build(&body, &actor.address().to_string(), &key.public_key(), &envelope);
     let open = plain.payload().strip_suffix('}').context("an object")?;
     let payload = format!("{open},\"padding\":\"{}\"}}", "x".repeat(UNKNOWN_BYTES));
-    let hash = Hash::digest(payload.as_bytes());
-    Ok(transaction::seal(&payload, &hash, &key.sign(hash.to_string().as_bytes())))
+    Ok(sealed(key, &payload))
 }
 
 /// Has accounts with money write chunks of blobs, each the next when the last is in a block.
-fn write_for_money(rpc: SocketAddr, keys: Vec<Keypair>) -> anyhow::Result<Written> {
+fn write_for_money(rpc: SocketAddr, keys: &[Keypair]) -> anyhow::Result<Written> {
     let end = Instant::now() + TIME;
-    let writers: Vec<_> = keys
-        .into_iter()
-        .enumerate()
-        .map(|(number, key)| {
-            std::thread::spawn(move || write_blobs(rpc, Actor::new(key), number, end))
-        })
-        .collect();
-    let mut all = Written::default();
-    for writer in writers {
-        let own = writer.join().map_err(|_panic| anyhow::anyhow!("a writer panicked"))??;
-        all.bytes += own.bytes;
-        all.burned += own.burned;
-    }
-    Ok(all)
+    let write = |number, key: &Keypair| write_blobs(rpc, Actor::new(key.clone()), number, end);
+    let written = parallel::at_once(keys, write)?;
+    let bytes = written.iter().map(|own| own.bytes).sum();
+    Ok(Written { bytes, burned: written.iter().map(|own| own.burned).sum() })
 }
 
 fn write_blobs(

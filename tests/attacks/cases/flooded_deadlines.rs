@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
 use testkit::net::Member;
+use testkit::parallel;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::tx::Protection;
@@ -46,18 +46,16 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         format!("pendingTtlMs={TTL_MS}"),
         format!("maxExpiriesPerBlock={SWEPT}"),
     ];
-    let params: Vec<&str> = FAST.iter().copied().chain(params.iter().map(String::as_str)).collect();
-    flood(Town::from_v7(1, 0, &params)?)
+    flood(&Town::one_from_v7(&params.each_ref().map(String::as_str))?)
 }
 
-fn flood(mut town: Town) -> anyhow::Result<()> {
-    town.start_all()?;
+fn flood(town: &Town) -> anyhow::Result<()> {
     let rpc = town.node(0)?.rpc;
     let mut all = keys(usize::try_from(ATTACKERS)? + 2)?;
     let user = User::start(rpc, all.pop().context("a key")?);
     let mut requester = Actor::new(all.pop().context("a key")?);
     let begun = Instant::now();
-    let paid = leave_all(rpc, all)?;
+    let paid = leave_all(rpc, &all)?;
     let took = begun.elapsed();
     ensure!(took < ATTACK_TIME_MAX, "the attackers took {took:.0?}");
 
@@ -68,37 +66,25 @@ fn flood(mut town: Town) -> anyhow::Result<()> {
     let run = senders.request(&mut requester, &asked)?;
     let record = senders.call("ombra_getAgentRun", &json!([run]))?;
     let deadline = record["deadlineAt"].as_u64().context("a deadline")?;
-    let late = late(town.node(0)?, &mut senders, &run, deadline)?;
+    let Late { ms, blocks } = late(town.node(0)?, &mut senders, &run, deadline)?;
     say(&format!(
-        "   {RUNS} runs and {BLOBS} blobs due together cost {} OMBRA; the honest escrow of a run that was due after them came back {} blocks and {} ms late",
+        "   {RUNS} runs and {BLOBS} blobs due together cost {} OMBRA; the honest escrow of a run that was due after them came back {blocks} blocks and {ms} ms late",
         ombra(paid),
-        late.blocks,
-        late.ms
     ));
-    let seen = user.stop()?;
-    seen.tell("while deadlines pass together");
+    let seen = user.tell("while deadlines pass together")?;
     town.goes_on(&[0], 3)?;
     ensure!(
-        late.blocks <= LATE_BLOCKS_MAX,
-        "the honest escrow was late by {} blocks, which is more than {LATE_BLOCKS_MAX}",
-        late.blocks
+        blocks <= LATE_BLOCKS_MAX,
+        "the honest escrow was late by {blocks} blocks, which is more than {LATE_BLOCKS_MAX}"
     );
     seen.is_served()
 }
 
 /// Has the attackers leave all blobs and then all runs alone. Answers what it cost them in micro, beside
 /// the escrows, which come back.
-fn leave_all(rpc: SocketAddr, keys: Vec<Keypair>) -> anyhow::Result<i128> {
-    let attackers: Vec<_> = keys
-        .into_iter()
-        .enumerate()
-        .map(|(number, key)| std::thread::spawn(move || leave(rpc, Actor::new(key), number)))
-        .collect();
-    let mut paid = 0;
-    for attacker in attackers {
-        paid += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
-    }
-    Ok(paid)
+fn leave_all(rpc: SocketAddr, keys: &[Keypair]) -> anyhow::Result<i128> {
+    let paid = parallel::at_once(keys, |number, key| leave(rpc, Actor::new(key.clone()), number))?;
+    Ok(paid.into_iter().sum())
 }
 
 fn leave(rpc: SocketAddr, mut actor: Actor, number: usize) -> anyhow::Result<i128> {
@@ -127,9 +113,9 @@ struct Late {
 /// Waits until a run has lapsed; answers how long after its deadline.
 fn late(node: &Member, senders: &mut Senders, run: &Hash, deadline: u64) -> anyhow::Result<Late> {
     let mut record = Value::Null;
-    testkit::node::wait_for("the honest run to lapse", || {
+    testkit::node::wait_until("the honest run to lapse", || {
         record = senders.call("ombra_getAgentRun", &json!([run]))?;
-        Ok((record["status"] == "timeout").then_some(()))
+        Ok(record["status"] == "timeout")
     })?;
     let finished = record["finishedAt"].as_u64().context("an end")?;
     // The blocks after the first that could have swept it.

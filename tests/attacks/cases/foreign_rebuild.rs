@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::transfer;
-use testkit::harness::town::{FAST, Town};
-use testkit::net::Member;
+use testkit::harness::{FAST, Town};
+use testkit::net::{Member, NetOptions};
+use testkit::parallel::joined;
 use testkit::suite::say;
 use testkit::workload::keys;
-use types::{Body, Keypair};
+use types::Keypair;
 
 use super::blobs::Attacker;
 
@@ -24,8 +25,6 @@ const SENDERS: usize = 75;
 const WAITING: usize = 2_000;
 /// So large that few of them leave with a block.
 const PROMPT_BYTES: usize = 900;
-/// Neither node gets the other's transactions but in blocks, as if they were far apart.
-const APART: (&str, &str) = ("OMBRA__P2P__GOSSIP__PEERS", "[]");
 /// The longest that the chain may stand still, and a client wait for an answer. A transfer behind a
 /// full pool waits for longer, so no user's transfers are looked at here.
 const PAUSE_MAX_MS: u64 = 1_000;
@@ -35,11 +34,12 @@ const OTHER: usize = 1;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     // Small blocks, so that what waits goes on waiting.
-    let params: Vec<&str> = FAST.iter().copied().chain(["maxBlockBytes=786432"]).collect();
-    let mut town = Town::make_of(2, 0, SENDERS + 1, &params)?;
+    let options = NetOptions { accounts: SENDERS + 1, ..NetOptions::new(2, 0) };
+    let mut town = Town::of(options, &[FAST, &["maxBlockBytes=786432"]].concat())?;
     let mut keys = keys(SENDERS + 1)?;
     let double = keys.pop().context("a key")?;
-    let apart = [(APART.0, APART.1.to_owned())];
+    // Neither node gets the other's transactions but in blocks, as if they were far apart.
+    let apart = [super::peers(&town, &[])?];
     // Alone it makes no blocks, and so nothing leaves its pool.
     town.node_mut(FULL)?.start_with(&apart)?;
     let waiting = fill(town.node(FULL)?, keys)?;
@@ -79,8 +79,8 @@ fn fill(node: &Member, keys: Vec<Keypair>) -> anyhow::Result<usize> {
         let mut sender = Attacker::new(key, node.rpc)?;
         let texts: Vec<String> = (0..WAITING)
             .map(|_| {
-                let body = Body::AgentRequest(sender.actor.request(&prompt, 1_000, 1));
-                sender.actor.sign(&body)
+                let request = sender.actor.request(&prompt, 1_000, 1);
+                sender.actor.sign(&request.into())
             })
             .collect();
         waiting += sender.send(&texts)?;
@@ -101,9 +101,7 @@ fn contradict(attackers: &mut [Attacker; 2], other: &Member) -> anyhow::Result<b
             scope.spawn(move || attacker.send(&[text]))
         });
         let sending: Vec<_> = sending.collect();
-        let sent = sending
-            .into_iter()
-            .map(|it| it.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?);
+        let sent = sending.into_iter().map(|it| joined(it.join(), "an attacker"));
         sent.collect::<anyhow::Result<Vec<_>>>()
     })?;
     Ok(sent.iter().all(|accepted| *accepted == 1))

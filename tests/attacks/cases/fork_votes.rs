@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
 use testkit::http::{self, Connection};
+use testkit::parallel::joined;
 use testkit::suite::say;
 use testkit::workload::keys;
-use types::{Hash, Keypair, transaction};
+use types::Keypair;
+
+use super::sending::sealed;
 
 /// How long the attack lasts.
 const TIME: Duration = Duration::from_secs(12);
@@ -52,7 +54,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     over.store(true, Ordering::Relaxed);
     let mut sent = 0;
     for attacker in attackers {
-        sent += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
+        sent += joined(attacker.join(), "an attacker")?;
     }
     town.goes_on(&[0, 1, 2, 3], 2)?;
     for node in town.net.running() {
@@ -105,8 +107,6 @@ impl Attacker {
         let payload = format!(
             r#"{{"type":"TRANSFER","from":"{from}","to":"{from}","amount":"0","fee":"0","nonce":{nonce},"timestamp":1700000000000,{members},"publicKey":"{public_key}"}}"#
         );
-        let hash = Hash::digest(payload.as_bytes());
-        let signature = self.key.sign(hash.to_string().as_bytes());
-        transaction::seal(&payload, &hash, &signature)
+        sealed(&self.key, &payload)
     }
 }

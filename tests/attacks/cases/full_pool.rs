@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{Actor, transfer};
-use testkit::harness::town::Town;
-use testkit::harness::user::INCLUSION_P99_MAX;
-use testkit::http::{self, Connection};
+use testkit::actor::{Actor, people, transfer};
+use testkit::harness::{INCLUSION_P99_MAX, Town};
+use testkit::http::Connection;
 use testkit::net::Member;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
+use testkit::parallel::joined;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::tx::Transfer;
 use types::{Amount, Body, Hash, Keypair};
 
@@ -47,9 +46,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let settings = [("OMBRA__TXPOOL__COUNT_MAX", POOL.to_string())];
     town.node_mut(0)?.start_with(&settings)?;
     let node = town.node(0)?;
-    let mut keys = keys(2)?;
-    let (payer, rich) = (keys.pop().context("a key")?, keys.pop().context("a key")?);
-    let strangers = fund(node, rich)?;
+    let [rich, payer] = people()?;
+    let strangers = fund(node, rich.key)?;
     let before = wealth(node, &strangers)?;
 
     let over = AtomicBool::new(false);
@@ -58,9 +56,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
             strangers.iter().map(|key| scope.spawn(|| flood(key, node.rpc, &over))).collect();
         let waits = pay(node, payer);
         over.store(true, Ordering::Relaxed);
-        let sent = floods
-            .into_iter()
-            .map(|it| it.join().map_err(|_panic| anyhow::anyhow!("a stranger panicked"))?);
+        let sent = floods.into_iter().map(|it| joined(it.join(), "a stranger"));
         let sent = sent.sum::<anyhow::Result<usize>>()?;
         Ok::<_, anyhow::Error>((waits?, sent))
     })?;
@@ -88,9 +84,8 @@ fn fund(node: &Member, rich: Keypair) -> anyhow::Result<Vec<Keypair>> {
         .map(|stranger| rich.actor.sign(&transfer(stranger.address(), MONEY)))
         .collect();
     ensure!(rich.send(&texts)? == STRANGERS, "the strangers got no money");
-    wait_for("the strangers to have money", || {
-        Ok((wealth(node, &strangers)? == i128::from(MONEY) * i128::try_from(STRANGERS)?)
-            .then_some(()))
+    wait_until("the strangers to have money", || {
+        Ok(wealth(node, &strangers)? == i128::from(MONEY) * i128::try_from(STRANGERS)?)
     })?;
     Ok(strangers)
 }
@@ -128,18 +123,17 @@ fn flood(key: &Keypair, node: SocketAddr, over: &AtomicBool) -> anyhow::Result<u
 
 /// Pays with a tip, once the pool has been full, and answers how long each payment took until it was in a
 /// block.
-fn pay(node: &Member, key: Keypair) -> anyhow::Result<Vec<Duration>> {
-    wait_for("the pool to be full", || {
-        Ok((node.metric("ombra_txpool_pending")? >= u64::try_from(POOL * 8 / 10)?).then_some(()))
+fn pay(node: &Member, mut payer: Actor) -> anyhow::Result<Vec<Duration>> {
+    wait_until("the pool to be full", || {
+        Ok(node.metric("ombra_txpool_pending")? >= u64::try_from(POOL * 8 / 10)?)
     })?;
     let mut connection = Connection::open(node.rpc)?;
-    let mut payer = Actor::new(key);
     let (begun, mut waits) = (Instant::now(), Vec::new());
     while begun.elapsed() < TIME {
         let due = Instant::now();
         let to = payer.address();
         let text = payer.sign(&Body::Transfer(Transfer::new(to, Amount::new(1), Amount::new(TIP))));
-        let answer: Value = serde_json::from_str(&connection.post(&http::send_body(&[text]))?)?;
+        let answer = connection.send(&text)?;
         let hash = answer.pointer("/result/hash").cloned();
         let hash = hash.with_context(|| format!("whoever offers a tip was refused: {answer}"))?;
         let seen = connection.call("ombra_waitForTransaction", &json!([hash]))?;

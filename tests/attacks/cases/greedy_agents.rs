@@ -4,21 +4,20 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
 use testkit::http::Connection;
 use testkit::miners::{Miner, MinerHome};
-use testkit::node::{program, wait_for};
+use testkit::node::{program, wait_until};
+use testkit::parallel::joined;
 use testkit::process;
 use testkit::script::{Model, Question, Reply};
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 /// Blocks and phases as short as a chain may have them.
 const PARAMS: &[&str] =
@@ -52,10 +51,9 @@ struct Program {
 }
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::from_v8(1, ACCOUNTS, PARAMS)?;
-    town.start_all()?;
+    let town = Town::from_v8(1, ACCOUNTS, PARAMS)?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, keys(ACCOUNTS)?.pop().context("a key")?);
+    let user = User::start(rpc, key(ACCOUNTS - 1)?);
     let folder = tempfile::tempdir()?;
     let model = Model::start(|_: &Question| Reply::said("nobody asks"))?;
     for program in [endless(), hoarding()] {
@@ -70,25 +68,23 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let told = told.map_err(|fault| homes.iter().fold(fault, |fault, it| it.explain(&fault)))?;
     say(&format!("   {told}"));
     miners.into_iter().try_for_each(Miner::stop)?;
-    let seen = user.stop()?;
-    seen.tell("meanwhile");
+    let seen = user.tell("meanwhile")?;
     seen.is_served()
 }
 
 fn play(rpc: SocketAddr, miners: &[Miner]) -> anyhow::Result<String> {
-    wait_for("the offers of all miners", || {
+    wait_until("the offers of all miners", || {
         let filter = json!({ "executor": "wasm-1" });
         let listed = Connection::open(rpc)?.call("ombra_listOffers", &filter)?;
         let count = listed["items"].as_array().map_or(0, Vec::len);
-        Ok((count == MINERS.len()).then_some(()))
+        Ok(count == MINERS.len())
     })?;
     let over = AtomicBool::new(false);
     let (greedy, paid) = std::thread::scope(|scope| {
         let greedy = scope.spawn(|| attack(rpc, &over));
         let paid = pay(rpc);
         over.store(true, Ordering::Relaxed);
-        let greedy = greedy.join().map_err(|_panic| anyhow!("the attacker panicked"))?;
-        Ok::<_, anyhow::Error>((greedy?, paid?))
+        Ok::<_, anyhow::Error>((joined(greedy.join(), "the attacker")?, paid?))
     })?;
     let mut peaks = Vec::new();
     for miner in miners {
@@ -148,8 +144,8 @@ fn call(rpc: SocketAddr, account: usize, what: &[&str], more: &[&str]) -> anyhow
 /// What a command prints, and what it says besides.
 fn ombra(rpc: SocketAddr, arguments: &[&str]) -> anyhow::Result<(String, String)> {
     let mut command = program();
-    command.args(arguments).args(["--rpc", &format!("http://{rpc}")]).stdin(Stdio::null());
-    let output = process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
+    let output =
+        process::output(command.args(arguments).args(["--rpc", &format!("http://{rpc}")]))?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok((String::from_utf8(output.stdout)?, said))
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use testkit::actor::Actor;
 use testkit::market::{Cast, PER_CALL, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
 use types::tx::AgentCall;
-use types::{Address, Body, Hash};
+use types::{Body, Hash};
 
 use super::market::{Before, PLACES, Stage, Way, is_about, play};
 
@@ -39,27 +39,22 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     play(WAYS, "among requesters that grief")
 }
 
-/// All members say this.
-fn unanimous(round: &Round, saying: &Saying) -> Vec<(Address, Saying)> {
-    round.members.iter().map(|member| (*member, saying.clone())).collect()
-}
-
 /// The members say no to a call, and are paid for that.
 fn refuse_work(
     scene: &mut Scene,
     call: AgentCall,
     look: impl FnOnce(&mut Scene, &Round) -> anyhow::Result<()>,
 ) -> anyhow::Result<String> {
-    let requester = Before::of(scene, vec![scene.requester.address()])?;
+    let requester = Before::of_requester(scene)?;
     let failure = Saying::failure(&call);
     let round = scene.ask(call)?;
     let members = Before::of(scene, round.members.clone())?;
-    let said = unanimous(&round, &failure);
+    let said = round.all_say(&failure);
     scene.commit(&round, &said)?;
     look(scene, &round)?;
     scene.reveal(&round, &said)?;
     scene.settled()?;
-    let lost = requester.gains(scene)?.pop().context("a requester")?;
+    let lost = requester.gain(scene)?;
     let earned = members.gains(scene)?;
     is_about("the griefer", lost, -3 * (NO + FEE))?;
     for earned in &earned {
@@ -90,7 +85,7 @@ fn trap(stage: &mut Stage) -> anyhow::Result<String> {
 /// is answered when the miners have done what they were asked.
 fn stuffing(stage: &mut Stage) -> anyhow::Result<String> {
     let scene = &mut stage.scene;
-    let griefer = Before::of(scene, vec![scene.requester.address()])?;
+    let griefer = Before::of_requester(scene)?;
     let mut honest = Actor::new(stage.stranger.clone());
     let seen = Before::of(scene, vec![honest.address()])?;
     let mut rounds = Vec::new();
@@ -102,10 +97,10 @@ fn stuffing(stage: &mut Stage) -> anyhow::Result<String> {
     let call = scene.asked(3);
     // Nobody can be drawn: all are full.
     let round = scene.ask(call)?;
-    let lost_in_vain = seen.gains(scene)?.pop().context("a requester")?;
+    let lost_in_vain = seen.gain(scene)?;
     is_about("the honest requester", lost_in_vain, 0)?;
     for round in &rounds {
-        scene.answer(round, &unanimous(round, &Saying::honest(round.call_id)))?;
+        scene.answer(round, &round.all_say(&Saying::honest(round.call_id)))?;
     }
     scene.settled()?;
     let first = *round.members.first().context("a member")?;
@@ -115,12 +110,12 @@ fn stuffing(stage: &mut Stage) -> anyhow::Result<String> {
     scene.senders.refused(&text, "NOT_MEMBER")?;
     let call = scene.asked(3);
     let again = scene.ask(call)?;
-    scene.answer(&again, &unanimous(&again, &Saying::honest(again.call_id)))?;
+    scene.answer(&again, &again.all_say(&Saying::honest(again.call_id)))?;
     scene.settled()?;
     let price = 3 * (EARNED + FEE) + i128::from(ROYALTY);
-    let paid = seen.gains(scene)?.pop().context("a requester")?;
+    let paid = seen.gain(scene)?;
     is_about("the honest requester", paid, -price)?;
-    let griefer = griefer.gains(scene)?.pop().context("a griefer")?;
+    let griefer = griefer.gain(scene)?;
     is_about("the griefer", griefer, -2 * price)?;
     Ok(format!(
         "griefer {griefer:+} for two calls; honest requester {lost_in_vain:+} for the call that found nobody, {paid:+} with the one that was answered then"
@@ -133,8 +128,7 @@ fn in_vain(stage: &mut Stage) -> anyhow::Result<String> {
     let (owner, requester) = (stage.other_owner.clone(), stage.stranger.clone());
     let cast = Cast { owner, requester, miners: Vec::new(), bond: 0, capacity: 0 };
     let mut empty = Scene::open(node, Hash::new([0xdd; 32]), cast)?;
-    let asks = empty.requester.address();
-    let griefer = Before::of(&mut empty, vec![asks])?;
+    let griefer = Before::of_requester(&mut empty)?;
     let mut texts = Vec::new();
     for _ in 0..IN_VAIN {
         let call = empty.asked(15);
@@ -144,9 +138,9 @@ fn in_vain(stage: &mut Stage) -> anyhow::Result<String> {
     let call = scene.asked(3);
     let round = scene.ask(call)?;
     ensure!(round.drawn_in <= asked_in + 4, "the honest call waited until {}", round.drawn_in);
-    scene.answer(&round, &unanimous(&round, &Saying::honest(round.call_id)))?;
+    scene.answer(&round, &round.all_say(&Saying::honest(round.call_id)))?;
     scene.settled()?;
-    let lost = griefer.gains(&mut empty)?.pop().context("a griefer")?;
+    let lost = griefer.gain(&mut empty)?;
     let places = i128::try_from(IN_VAIN)? * PLACES;
     ensure!((-places..0).contains(&lost), "{IN_VAIN} calls in vain cost {lost}");
     Ok(format!(

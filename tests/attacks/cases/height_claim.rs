@@ -3,14 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use testkit::harness::boaster::Boasters;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use anyhow::ensure;
+use testkit::harness::{Boasters, Load, Town, User};
 use testkit::http::Connection;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 const REST: &[usize] = &[0, 1, 2];
 /// The validator that is away for so many blocks.
@@ -42,8 +39,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     }
     town.goes_on(&[0, 1, 2, AWAY], 10)?;
     load.stop()?;
-    let key = keys(CLIENTS + 1)?.pop().context("a key")?;
-    let seen = User::start(town.node(AWAY)?.rpc, key).work_for(TIME)?;
+    let seen = User::start(town.node(AWAY)?.rpc, key(CLIENTS)?).work_for(TIME)?;
     seen.tell("a validator that came back is lied to");
     drop(strangers);
     seen.is_served()

@@ -2,21 +2,19 @@
 //! schema of the tool's server. Runs of others must not wait for it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use serde_json::{Value, json};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
 use testkit::miners::{MinerHome, Requester, Wish};
+use testkit::parallel::at_once;
 use testkit::script::{Model, Question, Reply};
 use testkit::suite::say;
 use testkit::tool_server::ToolServer;
-use testkit::workload::keys;
+use testkit::workload::key;
 
-use super::paid::Paid;
+use super::paid::beside;
 
 /// The accounts: the user, the miner, who attacks (three), who pays.
 const MINER: usize = 1;
@@ -32,7 +30,7 @@ const SETTLED_MAX: Duration = Duration::from_secs(3);
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, key(0)?);
     let tools = ToolServer::with_schema(schema(), |_, _| "done".to_owned())?;
     let long = json!({ "s": "ab".repeat(BYTES / 2) });
     let model = Model::start(move |question: &Question| {
@@ -50,24 +48,13 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let home = MinerHome::new(folder.path(), MINER, rpc, &settings)?;
     let miner = home.start()?;
-    let over = Arc::<AtomicBool>::default();
-    let attackers: Vec<_> = (0..ATTACKERS)
-        .map(|number| {
-            let over = Arc::clone(&over);
-            std::thread::spawn(move || attack(ATTACKER + number, rpc, &over))
-        })
-        .collect();
-    let paid = Paid::ask(PAYER, rpc).map_err(|fault| home.explain(&fault));
-    over.store(true, Ordering::Relaxed);
-    let mut attacked = 0;
-    for attacker in attackers {
-        attacked += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
-    }
+    let over = AtomicBool::new(false);
+    let attack = |number, (): &()| attack(ATTACKER + number, rpc, &over);
+    let (paid, attacked) = beside(&over, &home, PAYER, || at_once(&[(); ATTACKERS], attack))?;
     drop(miner);
-    let paid = paid?;
+    let attacked: usize = attacked.into_iter().sum();
     say(&format!("   {paid} beside {attacked} with long arguments"));
-    let seen = user.stop()?;
-    seen.tell("meanwhile");
+    let seen = user.tell("meanwhile")?;
     paid.waited_less_than(SETTLED_MAX)?;
     seen.is_served()
 }
@@ -86,9 +73,9 @@ fn attack(account: usize, rpc: SocketAddr, over: &AtomicBool) -> anyhow::Result<
     while !over.load(Ordering::Relaxed) {
         let run = requester.ask(&Wish::new(format!("long {asked}"), &["own__again"]))?;
         asked += 1;
-        testkit::node::wait_for("a long run to be over", || {
+        testkit::node::wait_until("a long run to be over", || {
             let settled = requester.record(&run)?["finishedAt"].is_number();
-            Ok((settled || over.load(Ordering::Relaxed)).then_some(()))
+            Ok(settled || over.load(Ordering::Relaxed))
         })?;
     }
     Ok(asked)

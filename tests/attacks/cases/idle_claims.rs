@@ -7,14 +7,12 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::json;
-use testkit::actor::{Actor, finish, step};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
-use testkit::node::wait_for;
+use testkit::actor::{Actor, finish, people};
+use testkit::harness::{Town, User};
+use testkit::node::wait_until;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::tx::{MinerBond, Protection};
 use types::{Amount, Body, Hash};
 
@@ -40,16 +38,10 @@ struct Stage {
 }
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let ttl = format!("claimTtlMs={CLAIM_TTL_MS}");
-    let params: Vec<&str> = FAST.iter().copied().chain([ttl.as_str()]).collect();
-    let mut town = Town::from_v7(1, 0, &params)?;
-    town.start_all()?;
+    let town = Town::one_from_v7(&[&format!("claimTtlMs={CLAIM_TTL_MS}")])?;
     let rpc = town.node(0)?.rpc;
-    let mut keys = keys(4)?;
-    let mut key = || keys.pop().context("a key");
-    let user = User::start(rpc, key()?);
-    let (requester, idler, miner) = (key()?, key()?, key()?);
-    let [requester, idler, miner] = [requester, idler, miner].map(Actor::new);
+    let [user, requester, idler, miner] = people()?;
+    let user = User::start(rpc, user.key);
     let mut stage = Stage { senders: Senders::open(rpc)?, requester, idler, miner };
     stage.bond()?;
     stage.name_miners()?;
@@ -59,12 +51,12 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let claimed = Instant::now();
     ensure!(free.idler == 0, "claims without a bond cost {}", free.idler);
     ensure!(free.requester <= PLACE_MAX * i128::from(RUNS), "places cost {}", free.requester);
-    let before = stage.idler_wealth()?;
+    let before = stage.senders.wealth(&stage.idler)?;
     for run in free.runs.iter().chain(&bonded.runs) {
         stage.is_open_again(run)?;
     }
     let waited = claimed.elapsed();
-    let (count, lost) = (i128::from(RUNS), before - stage.idler_wealth()?);
+    let (count, lost) = (i128::from(RUNS), before - stage.senders.wealth(&stage.idler)?);
     say(&format!(
         "   {RUNS} runs without and {RUNS} with a claim bond were claimed and left: the idler lost {} for each with a bond and nothing for the others; the requester {} and {} for its places, and {waited:.0?}",
         lost / count,
@@ -77,8 +69,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let given_up = stage.claim_and_give_up()?;
     stage.others_do_the_work(&given_up)?;
 
-    let seen = user.stop()?;
-    seen.tell("while claims idle");
+    let seen = user.tell("while claims idle")?;
     town.goes_on(&[0], 3)?;
     seen.is_served()
 }
@@ -121,14 +112,13 @@ impl Stage {
         self.senders.request(&mut self.requester, &asked)
     }
 
-    fn idler_wealth(&mut self) -> anyhow::Result<i128> {
-        let idler = self.idler.clone();
-        self.senders.wealth(&idler)
+    /// What the requester and the idler have.
+    fn wealth(&mut self) -> anyhow::Result<[i128; 2]> {
+        Ok([self.senders.wealth(&self.requester)?, self.senders.wealth(&self.idler)?])
     }
 
     fn claim_and_idle(&mut self, sort: &str, protection: &Protection) -> anyhow::Result<Idle> {
-        let (requester, idler) = (self.requester.clone(), self.idler.clone());
-        let before = (self.senders.wealth(&requester)?, self.senders.wealth(&idler)?);
+        let before = self.wealth()?;
         let mut runs = Vec::new();
         for number in 0..RUNS {
             let run = self.request(&format!("{sort} question {number}"), protection)?;
@@ -136,18 +126,18 @@ impl Stage {
             self.senders.include(&[claim])?;
             runs.push(run);
         }
-        let after = (self.senders.wealth(&requester)?, self.senders.wealth(&idler)?);
+        let after = self.wealth()?;
         // The escrows come back.
         let escrows = i128::from(RUNS * MAX_FEE);
-        Ok(Idle { runs, requester: before.0 - after.0 - escrows, idler: before.1 - after.1 })
+        Ok(Idle { runs, requester: before[0] - after[0] - escrows, idler: before[1] - after[1] })
     }
 
     /// Waits until a run is open for others, which its idler cannot claim a second time.
     fn is_open_again(&mut self, run: &Hash) -> anyhow::Result<()> {
-        wait_for("a claimed run to be open again", || {
+        wait_until("a claimed run to be open again", || {
             let record = self.senders.call("ombra_getAgentRun", &json!([run]))?;
             let is_open = record["status"] == "pending" && record["reopens"] == 1;
-            Ok(is_open.then_some(()))
+            Ok(is_open)
         })?;
         let again = self.idler.draft(&Body::AgentClaim(self.idler.claim(*run)));
         self.senders.refused(&again, "MINER_EXCLUDED")
@@ -156,7 +146,7 @@ impl Stage {
     /// The idler claims runs and gives each of them up: they are open for others in the next block.
     fn claim_and_give_up(&mut self) -> anyhow::Result<Vec<Hash>> {
         let Idle { runs, requester, .. } = self.claim_and_idle("given up", &bonded())?;
-        let before = self.idler_wealth()?;
+        let before = self.senders.wealth(&self.idler)?;
         for run in &runs {
             let mut end = finish(*run, 0, [0, MAX_FEE, 0]);
             "failed".clone_into(&mut end.status);
@@ -164,7 +154,7 @@ impl Stage {
             self.senders.include(&[end])?;
             self.is_open_again(run)?;
         }
-        let (count, lost) = (i128::from(RUNS), before - self.idler_wealth()?);
+        let (count, lost) = (i128::from(RUNS), before - self.senders.wealth(&self.idler)?);
         say(&format!(
             "   {RUNS} more were claimed and given up: the idler lost {} for each, the requester {} for its place",
             lost / count,
@@ -179,13 +169,7 @@ impl Stage {
     fn others_do_the_work(&mut self, runs: &[Hash]) -> anyhow::Result<()> {
         for run in runs {
             let rest = MAX_FEE - TOKENS - 100;
-            let texts = [
-                Body::AgentClaim(self.miner.claim(*run)),
-                step(*run, 0, TOKENS),
-                Body::AgentFinish(finish(*run, TOKENS, [TOKENS, rest, 100])),
-            ]
-            .map(|body| self.miner.sign(&body));
-            self.senders.include(&texts)?;
+            self.senders.complete(&mut self.miner, *run, (TOKENS, rest))?;
             let record = self.senders.call("ombra_getAgentRun", &json!([run]))?;
             ensure!(record["status"] == "completed", "the run was not done: {record}");
         }

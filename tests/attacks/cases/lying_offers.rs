@@ -6,14 +6,10 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use serde_json::{Value, json};
-use testkit::harness::rogue::{Plan, Question, Rogue};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Plan, Question, Rogue, Town};
 use testkit::net::{Member, Network};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::Hash;
 
 /// How many liars there are.
@@ -27,16 +23,10 @@ const NEWCOMER: usize = 1;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::make(1, 1)?;
-    let interval = format!("interval_blocks = {INTERVAL}");
-    super::edit(town.node(VALIDATOR)?, "interval_blocks = 1000", &interval)?;
-    super::edit(town.node(NEWCOMER)?, "fetch = false", "fetch = true")?;
-    town.node_mut(VALIDATOR)?.start()?;
-    super::is_ready(town.node(VALIDATOR)?)?;
-    let rpc = town.node(VALIDATOR)?.rpc;
-    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
+    let user = super::begin_snapshots(&mut town, INTERVAL)?;
     town.node(VALIDATOR)?.reaches(INTERVAL + 1)?;
     let offer = town.node(VALIDATOR)?.home().join(format!("data/snapshots/{INTERVAL}/offer"));
-    wait_for("the honest snapshot", || Ok(offer.exists().then_some(())))?;
+    wait_until("the honest snapshot", || Ok(offer.exists()))?;
 
     let target = town.node(NEWCOMER)?.p2p_address(Network::Gossip);
     let liars = (0..LIARS)
@@ -45,10 +35,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let started = Instant::now();
     town.node_mut(NEWCOMER)?.start()?;
     let began = started.elapsed();
-    let seen = user.stop()?;
-    seen.tell("beside a crowd of liars");
-    let info = town.node(NEWCOMER)?.call("ombra_chainInfo", &json!([]))?;
-    let earliest = info.get("earliestBlock").and_then(Value::as_u64).context("earliestBlock")?;
+    let seen = user.tell("beside a crowd of liars")?;
+    let earliest = super::earliest(town.node(NEWCOMER)?)?;
     let heard = liars.iter().filter(|liar| liar.asked("/sync/") > 0).count();
     say(&format!(
         "   {heard} liars were asked; the new node began at block {earliest} after {began:.0?}"

@@ -3,10 +3,10 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context as _, anyhow, ensure};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use anyhow::{Context as _, ensure};
+use testkit::harness::{Town, User};
 use testkit::market::{Cast, Round, Scene};
+use testkit::parallel::joined;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::{Address, Hash, Keypair};
@@ -49,7 +49,6 @@ const OTHERS: usize = 4;
 pub(super) fn play(ways: &[Way], meanwhile: &str) -> anyhow::Result<()> {
     let people: usize = ways.iter().map(|way| way.miners + OTHERS).sum();
     let mut town = Town::from_v8(1, people + 1, PARAMS)?;
-    town.start_all()?;
     let node = town.node(0)?.rpc;
     let mut keys = keys(people + 1)?;
     let user = User::start(node, keys.pop().context("a key")?);
@@ -59,15 +58,14 @@ pub(super) fn play(ways: &[Way], meanwhile: &str) -> anyhow::Result<()> {
             let people = keys.split_off(keys.len() - way.miners - OTHERS);
             acts.push(scope.spawn(move || act(node, number, way, people)));
         }
-        let ended = acts.into_iter().map(|act| act.join().map_err(|_panic| anyhow!("a panic"))?);
+        let ended = acts.into_iter().map(|act| joined(act.join(), "an actor"));
         ended.collect::<Vec<anyhow::Result<String>>>()
     });
     for (way, told) in ways.iter().zip(played) {
         let told = told.with_context(|| way.name.to_owned())?;
         say(&format!("   {}: {told}", way.name));
     }
-    let seen = user.stop()?;
-    seen.tell(meanwhile);
+    let seen = user.tell(meanwhile)?;
     town.goes_on(&[0], 3)?;
     seen.is_served()?;
     town.net.members.iter_mut().try_for_each(testkit::net::Member::stop)?;
@@ -82,10 +80,8 @@ fn act(
     way: &Way,
     mut people: Vec<Keypair>,
 ) -> anyhow::Result<String> {
-    let mut person = || people.pop().context("a key");
-    let (owner, requester) = (person()?, person()?);
-    let (stranger, other_owner) = (person()?, person()?);
-    let cast = Cast { owner, requester, miners: people, bond: BOND, capacity: way.capacity };
+    let (stranger, other_owner) = people.pop().zip(people.pop()).context("two keys")?;
+    let cast = Cast::of(people, BOND, way.capacity)?;
     let scene = Scene::open(node, Hash::new([number; 32]), cast)?;
     let mut stage = Stage { scene, stranger, other_owner, node };
     (way.play)(&mut stage)
@@ -111,10 +107,19 @@ impl Before {
         Ok(Self { people, wealth })
     }
 
+    pub(super) fn of_requester(scene: &mut Scene) -> anyhow::Result<Self> {
+        Self::of(scene, vec![scene.requester.address()])
+    }
+
     /// What each has more now.
     pub(super) fn gains(&self, scene: &mut Scene) -> anyhow::Result<Vec<i128>> {
         let now = scene.wealth(&self.people)?;
         Ok(now.iter().zip(&self.wealth).map(|(now, before)| now - before).collect())
+    }
+
+    /// The same of the only one.
+    pub(super) fn gain(&self, scene: &mut Scene) -> anyhow::Result<i128> {
+        self.gains(scene)?.pop().context("somebody")
     }
 }
 
@@ -123,7 +128,7 @@ pub(super) fn call_of_three(
     scene: &mut Scene,
     members_act: impl FnOnce(&mut Scene, &Round) -> anyhow::Result<()>,
 ) -> anyhow::Result<Gains> {
-    let requester = Before::of(scene, vec![scene.requester.address()])?;
+    let requester = Before::of_requester(scene)?;
     let call = scene.asked(3);
     let most = i128::from(call.max_fee.get());
     let round = scene.ask(call)?;
@@ -131,7 +136,7 @@ pub(super) fn call_of_three(
     members_act(scene, &round)?;
     scene.settled()?;
     let members = members.gains(scene)?;
-    let requester = requester.gains(scene)?.pop().context("a requester")?;
+    let requester = requester.gain(scene)?;
     ensure!(-requester <= most + PLACES, "the requester lost {requester}, more than its escrow");
     Ok(Gains { requester, members })
 }

@@ -1,11 +1,14 @@
 //! The attacks, one small file each.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use testkit::harness::{Town, User};
 use testkit::http::Connection;
-use testkit::net::Member;
-use testkit::node::wait_for;
+use testkit::net::{Member, Network};
+use testkit::node::wait_until;
 use testkit::suite::namespaces::Case;
 use testkit::suite::needs::Need;
+use testkit::workload::key;
 
 mod amnesia;
 mod amnesia_fork;
@@ -272,10 +275,49 @@ pub(crate) const CASES: &[Case<()>] = &[
 
 /// Waits until a node says that it is ready, so that what a user sees afterwards is the attack's doing.
 fn is_ready(node: &Member) -> anyhow::Result<()> {
-    wait_for("a node to be ready", || {
-        let answer = Connection::open(node.rpc)?.get("/readyz");
-        Ok(answer.is_ok().then_some(()))
-    })
+    wait_until("a node to be ready", || Ok(Connection::open(node.rpc)?.get("/readyz").is_ok()))
+}
+
+/// The setting with the peers of a node for transactions and blocks.
+const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
+
+/// The setting of a node that names these as its peers.
+fn peers(town: &Town, nodes: &[usize]) -> anyhow::Result<(&'static str, String)> {
+    let address = |at: &usize| Ok(town.node(*at)?.p2p_address(Network::Gossip));
+    let addresses = nodes.iter().map(address).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok((PEERS, json!(addresses).to_string()))
+}
+
+/// Gives the data of a node that has stopped to another one, which starts with it among nobody. It is no peer
+/// of the engines either: with certificates of the present keys it would hold them up.
+fn give_history(town: &mut Town, from: usize, to: usize) -> anyhow::Result<()> {
+    let (own, other) = (town.node(from)?.home().join("data"), town.node(to)?.home().join("data"));
+    std::fs::remove_dir_all(&other)?;
+    std::fs::rename(own, other)?;
+    let nobody = peers(town, &[])?;
+    town.node_mut(to)?.start_with(&[
+        nobody,
+        ("OMBRA__P2P__PEERS", "[]".to_owned()),
+        ("OMBRA__P2P__LISTEN", "/ip4/127.0.0.1/tcp/0".to_owned()),
+    ])
+}
+
+/// A chain of a validator that makes a snapshot of every so many blocks, and of a node that will begin with
+/// one. A user works at the validator.
+fn begin_snapshots(town: &mut Town, interval: u64) -> anyhow::Result<User> {
+    let [validator, newcomer] = [0, 1];
+    let interval = format!("interval_blocks = {interval}");
+    edit(town.node(validator)?, "interval_blocks = 1000", &interval)?;
+    edit(town.node(newcomer)?, "fetch = false", "fetch = true")?;
+    town.node_mut(validator)?.start()?;
+    is_ready(town.node(validator)?)?;
+    Ok(User::start(town.node(validator)?.rpc, key(0)?))
+}
+
+/// The first block that a node has.
+fn earliest(node: &Member) -> anyhow::Result<u64> {
+    let info = node.call("ombra_chainInfo", &json!([]))?;
+    info["earliestBlock"].as_u64().context("earliestBlock")
 }
 
 /// Changes a text in the settings of a node that does not run.

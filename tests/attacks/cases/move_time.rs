@@ -6,15 +6,14 @@
 //! A proposer behind the previous block can only go on from that, so its blocks are right where others
 //! follow soon.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use testkit::harness::clock;
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::harness::clock::{self, now_ms};
+use testkit::harness::{FAST, Town, User};
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 const HONEST: &[usize] = &[0, 1, 2];
 const LIAR: usize = 3;
@@ -35,7 +34,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let mut town = Town::from_v7(4, 0, FAST)?;
         town.node_mut(LIAR)?.environment = clock::wrong_by(&library, off_s);
         town.start_all()?;
-        let user = User::start(town.node(0)?.rpc, keys(1)?.pop().context("a key")?);
+        let user = User::start(town.node(0)?.rpc, key(0)?);
         let off_ms = watch(&town)?;
         let seen = user.stop()?;
         seen.tell(&format!("while a proposer's clock is {direction}"));
@@ -54,7 +53,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         ensure!(seen.not_ready() == 0, "a node was not ready");
         if off_s > 0 {
             ensure!(turned_down.iter().all(|count| *count > 0), "somebody let it move the time");
-            proposed_nothing(&town)?;
+            town.takes_nothing_of(LIAR)?;
         }
         town.goes_on(HONEST, 3)?;
     }
@@ -79,23 +78,4 @@ fn watch(town: &Town) -> anyhow::Result<u64> {
         // What is looked at is a course of time.
         std::thread::sleep(LOOK);
     }
-}
-
-/// No block is the liar's.
-fn proposed_nothing(town: &Town) -> anyhow::Result<()> {
-    let liar = town.node(LIAR)?.validator_key()?.address().to_string();
-    for height in 1..=town.height(&[0])? {
-        let block = town.node(0)?.call("ombra_getBlock", &json!([height, false]))?;
-        ensure!(block["proposer"] != liar.as_str(), "a block of the liar was decided: {block}");
-    }
-    Ok(())
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the machine's clock is what the chain is compared with"
-)]
-fn now_ms() -> anyhow::Result<u64> {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-    Ok(u64::try_from(since.as_millis())?)
 }

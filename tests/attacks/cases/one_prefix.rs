@@ -11,12 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::Town;
 use testkit::http::{self, Connection};
 use testkit::net::Member;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::tx::MinerRegister;
 use types::{Body, Hash, Keypair};
 
@@ -50,21 +48,14 @@ pub(super) fn squat(
     before: impl FnOnce(&Town) -> anyhow::Result<()>,
     after_all: impl FnOnce(&Town) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let interval = format!("interval_blocks = {INTERVAL}");
-    super::edit(town.node(VALIDATOR)?, "interval_blocks = 1000", &interval)?;
-    super::edit(town.node(NEWCOMER)?, "fetch = false", "fetch = true")?;
-    town.node_mut(VALIDATOR)?.start()?;
-    super::is_ready(town.node(VALIDATOR)?)?;
-    let rpc = town.node(VALIDATOR)?.rpc;
-    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
+    let user = super::begin_snapshots(&mut town, INTERVAL)?;
     before(&town)?;
     let started = Instant::now();
-    let registered = register(rpc)?;
+    let registered = register(town.node(VALIDATOR)?.rpc)?;
     let took = started.elapsed();
     let after = town.node(VALIDATOR)?.height()?.next_multiple_of(INTERVAL);
     let made = is_offered(town.node(VALIDATOR)?, after)?;
-    let seen = user.stop()?;
-    seen.tell("with a crowd under one prefix");
+    let seen = user.tell("with a crowd under one prefix")?;
     say(&format!("   {registered} registrations under one byte in {took:.0?}"));
     ensure!(
         registered == REGISTRATIONS,
@@ -74,7 +65,7 @@ pub(super) fn squat(
     let waited = Instant::now();
     town.node_mut(NEWCOMER)?.start()?;
     let began = waited.elapsed();
-    let earliest = earliest(town.node(NEWCOMER)?)?;
+    let earliest = super::earliest(town.node(NEWCOMER)?)?;
     say(&format!(
         "   a snapshot of block {after} was offered after {made:.0?}; a new node began at block {earliest} after {began:.0?}"
     ));
@@ -95,12 +86,6 @@ fn is_offered(node: &Member, height: u64) -> anyhow::Result<Option<Duration>> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(None)
-}
-
-/// The first block of a node.
-fn earliest(node: &Member) -> anyhow::Result<u64> {
-    let info = node.call("ombra_chainInfo", &json!([]))?;
-    info.get("earliestBlock").and_then(Value::as_u64).context("earliestBlock")
 }
 
 /// The attacker's keys.
@@ -149,10 +134,8 @@ fn register(rpc: SocketAddr) -> anyhow::Result<usize> {
         }
     }
     let last = texts.get(taken.saturating_sub(1)).context("no registration was taken")?;
-    let hash = serde_json::from_str::<Value>(
-        &connection.post(&http::send_body(std::slice::from_ref(last)))?,
-    )?;
-    let hash = hash.pointer("/result/hash").cloned().context("the last was not taken")?;
+    let answer = connection.send(last)?;
+    let hash = answer.pointer("/result/hash").context("the last was not taken")?;
     connection.call("ombra_waitForTransaction", &json!([hash, { "timeoutMs": 30_000 }]))?;
     Ok(taken)
 }

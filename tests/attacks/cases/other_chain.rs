@@ -2,17 +2,16 @@
 //! another while the victim first uses the key; then it tells the truth, and what the victim signs for
 //! a chain without value would be paid on the one with.
 
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use testkit::actor::people;
 use testkit::front::Front;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Town, User};
 use testkit::node::program;
-use testkit::process::ended;
+use testkit::process::output;
 use testkit::suite::say;
-use testkit::workload::keys;
 use wallet::{KeyStore, Wallet};
 
 /// The chain that the node names first.
@@ -24,14 +23,11 @@ const USAGE: i32 = 2;
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let node = town.node(0)?;
-    let [victim, user] = keys(2)?.try_into().ok().context("two keys")?;
+    let [victim, user] = people()?.map(|it| it.key);
     let address = victim.address();
     let folder = tempfile::tempdir()?;
-    KeyStore::at(folder.path().join("keys")).add(
-        "victim",
-        &Wallet::from_keypair(victim),
-        PASSWORD,
-    )?;
+    let keys = KeyStore::at(folder.path().join("keys"));
+    keys.add("victim", &Wallet::from_keypair(victim), PASSWORD)?;
     std::fs::write(folder.path().join("pw"), PASSWORD)?;
     let user = User::start(node.rpc, user);
 
@@ -43,8 +39,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         command.args(arguments).args(["--wallet", "victim", "--rpc", &front.url()]);
         command.env("OMBRA_KEYS_DIR", folder.path().join("keys"));
         command.env("OMBRA_PASSWORD_FILE", folder.path().join("pw"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        ended(command.spawn()?)
+        output(&mut command)
     };
     let balance = || -> anyhow::Result<String> {
         let account = node.call("ombra_getAccount", &json!([address]))?;
@@ -89,8 +84,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     front.name(WORTHLESS, &genesis);
     let lied = signs(&["tx", "transfer", "dev:3", "1ombra", "--chain-id", id])?;
     ensure!(lied.status.code() == Some(USAGE), "{}", String::from_utf8_lossy(&lied.stderr));
-    let seen = user.stop()?;
-    seen.tell(&format!("{refused} of {} signatures for another chain refused", attempts.len()));
+    let seen = user
+        .tell(&format!("{refused} of {} signatures for another chain refused", attempts.len()))?;
     say("   no transaction was handed to the node, no money moved");
     seen.is_served()
 }

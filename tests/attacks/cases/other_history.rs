@@ -4,14 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use serde_json::json;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
-use testkit::net::Network;
+use anyhow::ensure;
+use testkit::harness::{Town, User};
 use testkit::process::Signal;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
+
+use super::{give_history, peers};
 
 const VALIDATOR: usize = 0;
 const FOLLOWERS: [usize; 2] = [1, 2];
@@ -23,26 +22,25 @@ const HEIGHT: u64 = 10;
 const BLOCKS: u64 = 60;
 /// How long the honest peers are out of reach.
 const ALONE: Duration = Duration::from_secs(3);
-const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::make_with(1, 4, &["minBlockIntervalMs=100", "heartbeatMs=100"])?;
     make_other_history(&mut town)?;
-    let validator = peers(&town, &[VALIDATOR])?;
+    let validator = [peers(&town, &[VALIDATOR])?];
     for at in FOLLOWERS {
-        town.node_mut(at)?.start_with(&[(PEERS, validator.clone())])?;
+        town.node_mut(at)?.start_with(&validator)?;
         town.node(at)?.reaches(HEIGHT)?;
     }
     ensure!(
         town.node(LIAR)?.block_hash(HEIGHT)? != town.node(VALIDATOR)?.block_hash(HEIGHT)?,
         "it is the same history"
     );
-    let user = User::start(town.node(VALIDATOR)?.rpc, keys(1)?.pop().context("a key")?);
+    let user = User::start(town.node(VALIDATOR)?.rpc, key(0)?);
     for at in FOLLOWERS {
         town.node(at)?.signal(Signal::STOP)?;
     }
     let named = peers(&town, &[LIAR, FOLLOWERS[0], FOLLOWERS[1]])?;
-    town.node_mut(NEWCOMER)?.start_with(&[(PEERS, named)])?;
+    town.node_mut(NEWCOMER)?.start_with(&[named])?;
     let begun = Instant::now();
     while begun.elapsed() < ALONE && town.node(NEWCOMER)?.height()? == 0 {
         // The liar's time is bounded; a node that believes it needs less.
@@ -52,10 +50,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         town.node(at)?.signal(Signal::CONT)?;
     }
     town.node(NEWCOMER)?.reaches(HEIGHT)?;
-    let hashes = [VALIDATOR, NEWCOMER].map(|at| town.node(at)?.block_hash(HEIGHT));
-    let [honest, taken] = hashes;
-    let seen = user.stop()?;
-    seen.tell("while a node begins beside another history");
+    let [honest, taken] = [VALIDATOR, NEWCOMER].map(|at| town.node(at)?.block_hash(HEIGHT));
+    let seen = user.tell("while a node begins beside another history")?;
     ensure!(honest? == taken?, "the node that begins has taken the other history");
     let height = town.height(&[VALIDATOR])?;
     town.node(NEWCOMER)?.reaches(height)?;
@@ -67,27 +63,11 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
 /// Has the validator sign a history, gives it to the liar, and has the validator begin again.
 fn make_other_history(town: &mut Town) -> anyhow::Result<()> {
-    let nobody = [(PEERS, json!([]).to_string())];
+    let nobody = [peers(town, &[])?];
     town.node_mut(VALIDATOR)?.start_with(&nobody)?;
     town.node(VALIDATOR)?.reaches(BLOCKS)?;
     town.node_mut(VALIDATOR)?.stop()?;
-    let data = |town: &Town, at: usize| Ok::<_, anyhow::Error>(town.node(at)?.home().join("data"));
-    let (own, other) = (data(town, VALIDATOR)?, data(town, LIAR)?);
-    std::fs::remove_dir_all(&other)?;
-    std::fs::rename(own, other)?;
-    // Not a peer of the validator's engine: with certificates of the present key it would hold that up.
-    let apart = [("OMBRA__P2P__PEERS", "[]"), ("OMBRA__P2P__LISTEN", "/ip4/127.0.0.1/tcp/0")];
-    let apart = apart.map(|(name, value)| (name, value.to_owned()));
-    town.node_mut(LIAR)?.start_with(&[&nobody[..], &apart[..]].concat())?;
+    give_history(town, VALIDATOR, LIAR)?;
     town.node_mut(VALIDATOR)?.start_with(&nobody)?;
     town.node(VALIDATOR)?.reaches(HEIGHT)
-}
-
-/// The addresses of these nodes, as a setting has them.
-fn peers(town: &Town, nodes: &[usize]) -> anyhow::Result<String> {
-    let address = |at: &usize| {
-        let node = town.node(*at)?;
-        Ok(json!(node.p2p_address(Network::Gossip)))
-    };
-    Ok(json!(nodes.iter().map(address).collect::<anyhow::Result<Vec<_>>>()?).to_string())
 }

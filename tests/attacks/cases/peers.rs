@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use testkit::actor::{Actor, transfer};
-use testkit::harness::rogue::Rogue;
+use testkit::harness::Rogue;
 use types::{Keypair, Params, SizeLimits, Transaction};
 
 /// How long an answer may take.

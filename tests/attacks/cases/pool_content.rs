@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::{Actor, transfer};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::harness::{FAST, Town, User};
 use testkit::http::Connection;
+use testkit::net::NetOptions;
+use testkit::parallel;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::Keypair;
 
-use super::blobs::{Attacker, join_all};
+use super::blobs::Attacker;
 
 /// Accounts whose transactions wait.
 const SENDERS: usize = 30_000;
@@ -31,7 +32,8 @@ const TIME: Duration = Duration::from_secs(10);
 const SUBMIT_P50_MAX: Duration = Duration::from_millis(25);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::make_of(1, 0, SENDERS + 1, FAST)?;
+    let options = NetOptions { accounts: SENDERS + 1, ..NetOptions::new(1, 0) };
+    let mut town = Town::of(options, FAST)?;
     town.start_all()?;
     let node = town.node(0)?.rpc;
     let mut keys = keys(SENDERS + 1)?;
@@ -39,11 +41,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     fill(node, keys)?;
     let user = User::start(node, user);
     let (asked, end) = (AtomicU64::new(0), Instant::now() + TIME);
-    std::thread::scope(|scope| {
-        let asked = &asked;
-        let askers = (0..ASKERS).map(|number| scope.spawn(move || ask(node, number, end, asked)));
-        join_all(askers.collect())
-    })?;
+    parallel::at_once(&[(); ASKERS], |number, ()| ask(node, number, end, &asked))?;
     let seen = user.stop()?;
     say(&format!(
         "   {} answers about the pool of {SENDERS} senders",

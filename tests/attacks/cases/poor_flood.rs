@@ -4,13 +4,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Plan, Rogue, Town, User};
 use testkit::net::Network;
 use testkit::process::cpu_seconds;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 use super::peers::{packs, poor_txs};
 
@@ -26,16 +24,14 @@ const TIME: Duration = Duration::from_secs(15);
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let packs = packs(&poor_txs(0, TXS), PACKS, PACK);
     let town = Town::start(4, 0)?;
-    let key = keys(1)?.pop().context("a key")?;
     let node = town.node(0)?;
     // The user is at another node: what it sends reaches the flooded one as gossip.
-    let user = User::start(town.node(1)?.rpc, key);
+    let user = User::start(town.node(1)?.rpc, key(0)?);
     let pid = node.pid().context("a node that runs")?;
     let (cpu, started) = (cpu_seconds(pid)?, Instant::now());
     let (mut names, mut sent, mut packs) = (1, 0_u64, packs.into_iter());
     let mut rogue = flooder(&town)?;
-    let (_, topic) = &rogue;
-    let topic = topic.clone();
+    let topic = rogue.1.clone();
     while started.elapsed() < TIME
         && let Some(pack) = packs.next()
     {
@@ -47,8 +43,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         std::thread::sleep(EVERY);
     }
     let cores = (cpu_seconds(pid)? - cpu) / started.elapsed().as_secs_f64();
-    let seen = user.stop()?;
-    seen.tell("a flood of poor transfers");
+    let seen = user.tell("a flood of poor transfers")?;
     let figure = |name: &str| node.metric(&format!("ombra_p2p_{name}_total"));
     let (bans, unread, no_room) =
         (figure("bans")?, figure("messages_unread").unwrap_or(0), figure("messages_no_room")?);

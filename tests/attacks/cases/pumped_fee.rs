@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{Actor, transfer};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::actor::{Actor, people, transfer};
+use testkit::harness::{Town, User};
 use testkit::http;
 use testkit::net::Member;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use testkit::suite::say;
-use testkit::workload::{envelope, keys};
+use testkit::workload::envelope;
 use types::build::{Envelope, build_tx};
 use types::{Amount, Bid};
 
@@ -46,10 +45,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::from_v7(1, 0, PARAMS)?;
     town.start_all()?;
     let node = town.node(0)?;
-    let mut keys = keys(3)?;
-    let mut key = || keys.pop().context("a key");
-    let user = User::start(node.rpc, key()?);
-    let (mut honest, mut payer) = (Actor::new(key()?), Attacker::new(key()?, node.rpc)?);
+    let [user, mut honest, payer] = people()?;
+    let (user, mut payer) = (User::start(node.rpc, user.key), Attacker::new(payer.key, node.rpc)?);
 
     // The second one is taken before the base fee rises, and its turn comes when it has.
     let first = honest.sign(&transfer(honest.address(), 1));
@@ -67,11 +64,11 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         Ok(seen.pointer("/waiting/code").and_then(Value::as_str).map(str::to_owned))
     })?;
     ensure!(why == "FEE_ABOVE_MAX", "it waits for {why}");
-    let seen = user.stop()?;
-    seen.tell("the base fee is pumped");
-    wait_for("everything else to be in blocks", || {
-        Ok((node.metric("ombra_txpool_pending")? == 0).then_some(()))
-    })?;
+    let seen = user.tell("the base fee is pumped")?;
+    wait_until(
+        "everything else to be in blocks",
+        || Ok(node.metric("ombra_txpool_pending")? == 0),
+    )?;
     let cost = before - balance(node, &payer.actor)?;
 
     // Nothing but heartbeats while it waits.

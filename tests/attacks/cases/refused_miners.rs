@@ -2,13 +2,11 @@
 //! back: what the miner loses of its bond costs the requester as much, and everybody can see how often
 //! it refuses.
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::json;
-use testkit::actor::{Actor, finish, step};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use testkit::actor::{Actor, people};
+use testkit::harness::{Town, User};
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::tx::{AgentRefuse, MinerBond, Protection};
 use types::{Amount, Body, Hash};
 
@@ -30,15 +28,10 @@ struct Stage {
 }
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let stake = format!("refuseStake={REFUSE_STAKE}");
-    let params: Vec<&str> = FAST.iter().copied().chain([stake.as_str()]).collect();
-    let mut town = Town::from_v7(1, 0, &params)?;
-    town.start_all()?;
+    let town = Town::one_from_v7(&[&format!("refuseStake={REFUSE_STAKE}")])?;
     let rpc = town.node(0)?.rpc;
-    let mut keys = keys(3)?;
-    let mut key = || keys.pop().context("a key");
-    let user = User::start(rpc, key()?);
-    let (requester, miner) = (Actor::new(key()?), Actor::new(key()?));
+    let [user, requester, miner] = people()?;
+    let user = User::start(rpc, user.key);
     let mut stage = Stage { senders: Senders::open(rpc)?, requester, miner };
     let amount = Amount::new(RUNS * CLAIM_BOND * 2);
     let bond = stage.miner.sign(&Body::MinerBond(MinerBond { amount }));
@@ -54,8 +47,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         "nobody sees how often it refuses: {figures}"
     );
 
-    let seen = user.stop()?;
-    seen.tell("while miners are refused");
+    let seen = user.tell("while miners are refused")?;
     town.goes_on(&[0], 3)?;
     seen.is_served()
 }
@@ -63,16 +55,15 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 impl Stage {
     /// Has work done for this reward and refuses it; says who lost what.
     fn refuse_all(&mut self, reward: u64) -> anyhow::Result<()> {
-        let (requester, miner) = (self.requester.clone(), self.miner.clone());
-        let before = (self.senders.wealth(&requester)?, self.senders.wealth(&miner)?);
+        let before = (self.senders.wealth(&self.requester)?, self.senders.wealth(&self.miner)?);
         for number in 0..RUNS {
             let run = self.work(number, reward)?;
             let refuse = Body::AgentRefuse(AgentRefuse { agent_run_id: run });
             let refuse = self.requester.sign(&refuse);
             self.senders.include(&[refuse])?;
         }
-        let lost = before.0 - self.senders.wealth(&requester)?;
-        let harm = before.1 - self.senders.wealth(&miner)?;
+        let lost = before.0 - self.senders.wealth(&self.requester)?;
+        let harm = before.1 - self.senders.wealth(&self.miner)?;
         let count = i128::from(RUNS);
         say(&format!(
             "   a reward of {reward} refused: the requester lost {}, the miner {} of its bond and the reward",
@@ -96,13 +87,7 @@ impl Stage {
         let prompt = &format!("question {number} for {reward}");
         let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
         let run = self.senders.request(&mut self.requester, &asked)?;
-        let texts = [
-            Body::AgentClaim(self.miner.claim(run)),
-            step(run, 0, reward),
-            Body::AgentFinish(finish(run, reward, [reward, MAX_FEE - reward - 100, 100])),
-        ]
-        .map(|body| self.miner.sign(&body));
-        self.senders.include(&texts)?;
+        self.senders.complete(&mut self.miner, run, (reward, MAX_FEE - reward - 100))?;
         Ok(run)
     }
 }

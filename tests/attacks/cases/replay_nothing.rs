@@ -7,14 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use serde_json::json;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Load, Town, User};
 use testkit::suite::say;
 use testkit::websocket::WebSocket;
-use testkit::workload::keys;
+use testkit::workload::key;
 use types::Address;
 
 /// How long the user works under attack.
@@ -43,8 +40,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
     let node = town.node(0)?.rpc;
     let attack = Attack::start(node);
-    let key = keys(5)?.pop().context("a key")?;
-    let seen = User::start(node, key).work_for(TIME);
+    let seen = User::start(node, key(4)?).work_for(TIME);
     let begun = attack.stop()?;
     let seen = seen?;
     let height = town.height(&[0])?;

@@ -2,19 +2,17 @@
 //! their runs must not wait because of it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use anyhow::ensure;
+use testkit::harness::{Town, User};
 use testkit::miners::{MinerHome, Requester, Wish, text};
 use testkit::script::{Model, Question, Reply};
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
-use super::paid::Paid;
+use super::paid::beside;
 
 /// The accounts: the user, the miner, who poisons, who pays.
 const MINER: usize = 1;
@@ -30,7 +28,7 @@ const SETTLED_MAX: Duration = Duration::from_secs(4);
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let rpc = town.node(0)?.rpc;
-    let user = User::start(rpc, keys(1)?.pop().context("a key")?);
+    let user = User::start(rpc, key(0)?);
     let model = Model::start(|question: &Question| {
         if question.prompt.starts_with(POISON) {
             Reply::status("500 Internal Server Error", &[])
@@ -45,19 +43,11 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let home = MinerHome::new(folder.path(), MINER, rpc, &settings)?;
     let miner = home.start()?;
-    let over = Arc::<AtomicBool>::default();
-    let poisoner = {
-        let over = Arc::clone(&over);
-        std::thread::spawn(move || poison(rpc, &over))
-    };
-    let paid = Paid::ask(PAYER, rpc).map_err(|fault| home.explain(&fault));
-    over.store(true, Ordering::Relaxed);
-    let poisoned = poisoner.join().map_err(|_panic| anyhow::anyhow!("the poisoner panicked"))??;
-    let paid = paid?;
+    let over = AtomicBool::new(false);
+    let (paid, poisoned) = beside(&over, &home, PAYER, || poison(rpc, &over))?;
     miner.stop()?;
     say(&format!("   {paid} while {poisoned} made the server fail"));
-    let seen = user.stop()?;
-    seen.tell("meanwhile");
+    let seen = user.tell("meanwhile")?;
     ensure!(poisoned >= 2, "only {poisoned} runs made the server fail");
     paid.waited_less_than(SETTLED_MAX)?;
     seen.is_served()

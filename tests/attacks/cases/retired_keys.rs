@@ -5,16 +5,14 @@
 //! Two voices that agree are no help against that: `sync.trusted` is. The node ends when it meets
 //! another block at the trusted height, takes nothing after it, and with honest peers takes the chain.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
-use testkit::net::{Member, Network};
-use testkit::node::wait_for;
+use testkit::harness::{Town, User};
+use testkit::node::wait_until;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
+
+use super::{give_history, peers};
 
 const VALIDATOR: usize = 0;
 const RETIRED: usize = 1;
@@ -25,34 +23,33 @@ const NEWCOMER: usize = 5;
 const BLOCKS: u64 = 60;
 /// The program's exit code for a chain that is not the one that its operator trusts.
 const OTHER_CHAIN: i32 = 5;
-const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::make_with(2, 4, &["minBlockIntervalMs=50", "heartbeatMs=50"])?;
     make_hidden_history(&mut town)?;
     let trusted = make_history(&mut town)?;
     let hash = town.node(VALIDATOR)?.block_hash(trusted)?;
-    let user = User::start(town.node(VALIDATOR)?.rpc, keys(1)?.pop().context("a key")?);
+    let user = User::start(town.node(VALIDATOR)?.rpc, key(0)?);
 
     let trust = [
         ("OMBRA__SYNC__TRUSTED__HEIGHT", trusted.to_string()),
         ("OMBRA__SYNC__TRUSTED__HASH", hash),
     ];
     let named = |town: &Town, nodes: &[usize]| -> anyhow::Result<Vec<(&str, String)>> {
-        Ok([&trust[..], &[(PEERS, peers(town, nodes)?)]].concat())
+        Ok([&trust[..], &[peers(town, nodes)?]].concat())
     };
-    let settings = named(&town, &LIARS)?;
+    let (settings, nobody) = (named(&town, &LIARS)?, [peers(&town, &[])?]);
     let newcomer = town.node_mut(NEWCOMER)?;
     newcomer.launch(&settings)?;
     let ended = newcomer.ended()?.code();
     ensure!(ended == Some(OTHER_CHAIN), "the node has ended with {ended:?}");
-    newcomer.start_with(&[(PEERS, json!([]).to_string())])?;
+    newcomer.start_with(&nobody)?;
     let taken = newcomer.height()?;
     newcomer.kill()?;
     ensure!(taken < trusted, "the node has {taken} blocks of the hidden history");
 
     // What it has of that history goes.
-    std::fs::remove_dir_all(data(newcomer))?;
+    std::fs::remove_dir_all(newcomer.home().join("data"))?;
     let settings = named(&town, &[LIARS[0], VALIDATOR, FOLLOWER])?;
     town.node_mut(NEWCOMER)?.start_with(&settings)?;
     let height = town.height(&[VALIDATOR])?;
@@ -62,46 +59,36 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     say(&format!(
         "   with two liars the node ended before block {trusted}, which it trusts; with one and two honest peers it has the chain"
     ));
-    let seen = user.stop()?;
-    seen.tell("while a node begins among keys that were retired");
+    let seen = user.tell("while a node begins among keys that were retired")?;
     seen.is_served()
-}
-
-fn data(node: &Member) -> PathBuf {
-    node.home().join("data")
 }
 
 /// Has both validators sign a history and gives it to the liars.
 fn make_hidden_history(town: &mut Town) -> anyhow::Result<()> {
-    let nobody = [(PEERS, json!([]).to_string())];
+    let nobody = [peers(town, &[])?];
     for at in [VALIDATOR, RETIRED] {
         town.node_mut(at)?.start_with(&nobody)?;
     }
     for at in [VALIDATOR, RETIRED] {
         town.node(at)?.reaches(BLOCKS)?;
     }
-    // Not a peer of the engines: with certificates of the present keys it would hold them up.
-    let apart = [("OMBRA__P2P__PEERS", "[]"), ("OMBRA__P2P__LISTEN", "/ip4/127.0.0.1/tcp/0")];
-    let apart = apart.map(|(name, value)| (name, value.to_owned()));
     for at in [VALIDATOR, RETIRED] {
         town.node_mut(at)?.stop()?;
     }
     for (at, liar) in [VALIDATOR, RETIRED].into_iter().zip(LIARS) {
-        let (own, other) = (data(town.node(at)?), data(town.node(liar)?));
-        std::fs::remove_dir_all(&other)?;
-        std::fs::rename(own, other)?;
-        town.node_mut(liar)?.start_with(&[&nobody[..], &apart[..]].concat())?;
+        give_history(town, at, liar)?;
     }
     Ok(())
 }
 
 /// Has both validators begin again and vote one of them out. Answers a height after that.
 fn make_history(town: &mut Town) -> anyhow::Result<u64> {
+    let nobody = [peers(town, &[])?];
     for at in [VALIDATOR, RETIRED] {
-        town.node_mut(at)?.start_with(&[(PEERS, json!([]).to_string())])?;
+        town.node_mut(at)?.start_with(&nobody)?;
     }
-    let alone = peers(town, &[VALIDATOR])?;
-    town.node_mut(FOLLOWER)?.start_with(&[(PEERS, alone)])?;
+    let alone = [peers(town, &[VALIDATOR])?];
+    town.node_mut(FOLLOWER)?.start_with(&alone)?;
     let retired = town.node(RETIRED)?.validator_key()?.public_key();
     for at in [VALIDATOR, RETIRED] {
         let key = town.node(at)?.validator_key()?;
@@ -116,9 +103,9 @@ fn make_history(town: &mut Town) -> anyhow::Result<u64> {
         node.call("ombra_sendSigned", &json!([{ "tx": built["tx"], "signature": signature }]))?;
     }
     let node = town.node(VALIDATOR)?;
-    wait_for("one validator to be voted out", || {
+    wait_until("one validator to be voted out", || {
         let set = node.call("ombra_getValidators", &json!([]))?;
-        Ok((set.as_array().map(Vec::len) == Some(1)).then_some(()))
+        Ok(set.as_array().map(Vec::len) == Some(1))
     })?;
     let trusted = node.height()?;
     town.node(FOLLOWER)?.reaches(trusted)?;
@@ -126,13 +113,4 @@ fn make_history(town: &mut Town) -> anyhow::Result<u64> {
     ensure!(hidden.height()? >= trusted, "the hidden history ends before block {trusted}");
     ensure!(hidden.block_hash(trusted)? != node.block_hash(trusted)?, "it is the same history");
     Ok(trusted)
-}
-
-/// The addresses of these nodes, as a setting has them.
-fn peers(town: &Town, nodes: &[usize]) -> anyhow::Result<String> {
-    let address = |at: &usize| {
-        let node = town.node(*at)?;
-        Ok(json!(node.p2p_address(Network::Gossip)))
-    };
-    Ok(json!(nodes.iter().map(address).collect::<anyhow::Result<Vec<_>>>()?).to_string())
 }

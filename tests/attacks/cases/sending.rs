@@ -1,12 +1,12 @@
 //! What the attacks on money have in common: the connection over which several accounts send, and texts that
 //! offer something for their place.
 
-use testkit::actor::Actor;
+use testkit::actor::{Actor, plain_step, tool_call};
 pub(super) use testkit::senders::{Asked, Senders};
 use testkit::workload::envelope;
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentStep, ToolCall};
-use types::{Amount, Bid, Body, Hash};
+use types::tx::AgentStep;
+use types::{Amount, Bid, Body, Hash, Keypair, transaction};
 
 /// Micro-OMBRA of an OMBRA.
 const OMBRA: i128 = 1_000_000;
@@ -20,6 +20,12 @@ pub(super) fn tipping(actor: &mut Actor, body: &Body, tip: u64) -> String {
     text
 }
 
+/// A payload of any form, signed.
+pub(super) fn sealed(key: &Keypair, payload: &str) -> String {
+    let hash = Hash::digest(payload.as_bytes());
+    transaction::seal(payload, &hash, &key.sign(hash.to_string().as_bytes()))
+}
+
 /// A step of a run, by its index, that calls of tools make as large as it should be.
 pub(super) fn padded_step(
     actor: &mut Actor,
@@ -27,23 +33,9 @@ pub(super) fn padded_step(
     tip: u64,
     bytes: usize,
 ) -> String {
-    let call = |name: usize| ToolCall {
-        name: "x".repeat(name),
-        args_hash: run,
-        result_hash: run,
-        duration_ms: 0,
-        ok: true,
-    };
     let with = |actor: &mut Actor, names: &[usize]| {
-        let step = AgentStep {
-            agent_run_id: run,
-            step_index: index,
-            output_tokens: 0,
-            output_hash: run,
-            thought_blob_id: None,
-            tool_calls: Some(names.iter().copied().map(call).collect()),
-            output_blob_id: None,
-        };
+        let calls = names.iter().map(|name| tool_call(&"x".repeat(*name))).collect();
+        let step = AgentStep { tool_calls: Some(calls), ..plain_step(run, index, 0) };
         tipping(actor, &Body::AgentStep(step), tip)
     };
     let size = |names: &[usize]| payload_bytes(&with(&mut actor.clone(), names));

@@ -4,11 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use anyhow::ensure;
+use testkit::actor::people;
+use testkit::harness::{Town, User};
 use testkit::suite::say;
-use testkit::workload::keys;
 
 use super::blobs::{Attacker, Questions, ask, join_all, store_large};
 
@@ -24,9 +23,7 @@ const SUBMIT_P50_MAX: Duration = Duration::from_millis(25);
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(1, 0)?;
     let node = town.node(0)?.rpc;
-    let mut keys = keys(2)?;
-    let user = keys.pop().context("a key")?;
-    let key = keys.pop().context("a key")?;
+    let [user, key] = people()?.map(|it| it.key);
     let question = store_large(&mut Attacker::new(key.clone(), node)?, town.node(0)?, "large")?;
     let user = User::start(node, user);
     let asked = AtomicU64::new(0);

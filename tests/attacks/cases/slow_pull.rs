@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use testkit::actor::{Actor, transfer};
-use testkit::harness::rogue::{Answer, Plan, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::rogue::Answer;
+use testkit::harness::{Plan, Rogue, Town};
 use testkit::net::Network;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 use types::Hash;
 
 use super::peers::{poor_txs, within};
@@ -29,10 +28,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     // The follower takes transactions that wait for one before them, while nobody else is there.
     town.node_mut(0)?.start()?;
     town.node_mut(1)?.start()?;
-    town.meet_all()?;
+    town.net.meet_all()?;
     town.node(1)?.reaches(1)?;
     town.kill(0)?;
-    let sender = Actor::new(keys(1)?.pop().context("a key")?);
+    let sender = Actor::new(key(0)?);
     for nonce in 1..=WAITING {
         let text = sender.at(nonce).draft(&transfer(sender.address(), 1));
         town.node(1)?.send(&text)?;

@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
-use testkit::http::{Connection, connect_from};
+use testkit::harness::{Load, Town, User};
+use testkit::http::{Connection, call_body, connect_from};
+use testkit::parallel::joined;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 /// How long the user works under attack.
 const TIME: Duration = Duration::from_secs(15);
@@ -46,13 +45,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let listener = Watcher::start(move |over| listen(node, over));
     #[expect(clippy::needless_collect, reason = "all start before one is waited for")]
     let slow: Vec<_> = (0..SLOW).map(|_| std::thread::spawn(move || slow_reader(node))).collect();
-    let slow = slow
-        .into_iter()
-        .map(|thread| thread.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?);
+    let slow = slow.into_iter().map(|thread| joined(thread.join(), "an attacker"));
     let slow = slow.collect::<anyhow::Result<Vec<_>>>()?;
     let asker = Watcher::start(move |over| ask(node, over));
-    let key = keys(9)?.pop().context("a key")?;
-    let seen = User::start(node, key).work_for(TIME);
+    let seen = User::start(node, key(8)?).work_for(TIME);
     let (answered, busy) = asker.stop()?;
     let (events, gap) = listener.stop()?;
     drop(slow);
@@ -98,14 +94,14 @@ impl<T: Send + 'static> Watcher<T> {
 
     fn stop(self) -> anyhow::Result<T> {
         self.over.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_panic| anyhow::anyhow!("a watcher panicked"))?
+        joined(self.thread.join(), "a watcher")
     }
 }
 
 /// Asks for an answer that is not small, again and again: how often it came, and how often BUSY.
 fn ask(node: SocketAddr, over: &AtomicBool) -> anyhow::Result<(u64, u64)> {
     let mut connection = Connection::open_from(IpAddr::V4(ASKER), node)?;
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "rpc.discover" }).to_string();
+    let call = call_body("rpc.discover", &json!([]));
     let (mut answered, mut busy) = (0, 0);
     while !over.load(Ordering::Relaxed) {
         let answer: Value = serde_json::from_str(&connection.post(&call)?)?;

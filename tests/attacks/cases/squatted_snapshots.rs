@@ -4,7 +4,7 @@
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use testkit::actor::{Actor, transfer};
-use testkit::harness::town::{FAST, Town};
+use testkit::harness::{FAST, Town};
 use testkit::suite::say;
 use testkit::workload::keys;
 
@@ -22,8 +22,7 @@ const TOGETHER: usize = 500;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let fee = format!("registerFee={REGISTER_FEE}");
-    let params: Vec<&str> = FAST.iter().copied().chain([fee.as_str()]).collect();
-    one_prefix::squat(Town::from_v7(1, 1, &params)?, give, tell)
+    one_prefix::squat(Town::from_v7(1, 1, &[FAST, &[fee.as_str()]].concat())?, give, tell)
 }
 
 /// The crowd has nothing, so somebody must give it what its registrations cost.

@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::{Actor, finish, step};
-use testkit::harness::town::{FAST, Town};
+use testkit::harness::{FAST, Town};
+use testkit::net::NetOptions;
+use testkit::parallel::joined;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::tx::{Protection, Transfer};
@@ -47,9 +49,9 @@ const WATCHED: Duration = Duration::from_secs(6);
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let params: Vec<&str> = FAST.iter().chain(&SMALL).copied().collect();
-    let mut town = Town::from_v7_of(1, 0, PAYERS + STEPPERS + 2, &params)?;
-    starve(&mut town)
+    let accounts = PAYERS + STEPPERS + 2;
+    let options = NetOptions { accounts, v7: Some(0), ..NetOptions::new(1, 0) };
+    starve(&mut Town::of(options, &[FAST, &SMALL].concat())?)
 }
 
 /// Settles while others fill pool and blocks.
@@ -69,9 +71,9 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
     let (full, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
     let before = balances(&mut senders, &all)?;
     let payers: Vec<_> = all.iter().map(|key| pay(rpc, key.clone(), &full, &over)).collect();
-    testkit::node::wait_for("a full pool", || {
+    testkit::node::wait_until("a full pool", || {
         ensure!(!payers.iter().any(JoinHandle::is_finished), "a payer has given up");
-        Ok((full.load(Ordering::Relaxed) > 0).then_some(()))
+        Ok(full.load(Ordering::Relaxed) > 0)
     })?;
     let mut parts = work.chunks(RUNS);
     let mut part = || parts.next().context("runs");
@@ -94,7 +96,7 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
     let stepped = steps(&mut senders, &runs)?;
     over.store(true, Ordering::Relaxed);
     for each in stepping.into_iter().chain(payers) {
-        each.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
+        joined(each.join(), "an attacker")?;
     }
     let all_steps = STEPS * u64::try_from(STEPPERS)?;
     say(&format!(
@@ -171,8 +173,7 @@ fn settle(
 ) -> anyhow::Result<Delays> {
     let mut delays = Vec::new();
     for run in runs {
-        let rest = MAX_FEE - TOKENS - 100;
-        let ended = Body::AgentFinish(finish(*run, TOKENS, [TOKENS, rest, 100]));
+        let ended = finish(*run, TOKENS, [TOKENS, MAX_FEE - TOKENS - 100, 100]).into();
         for body in [step(*run, 0, TOKENS), ended] {
             let delay = report(senders, miner, &body, tip)?;
             delays.push(delay);

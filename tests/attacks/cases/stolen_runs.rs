@@ -5,12 +5,10 @@
 //! What is said at the end is what each of the two lost: the thief of its balance and bond, the victim
 //! of its balance beyond what the same requests would have cost it if nobody had claimed them.
 
-use anyhow::{Context as _, ensure};
-use testkit::actor::{Actor, finish, step};
-use testkit::harness::town::{FAST, Town};
-use testkit::harness::user::User;
+use anyhow::ensure;
+use testkit::actor::{Actor, finish, people, step};
+use testkit::harness::{Town, User};
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::tx::{AgentRefuse, MinerBond, Protection};
 use types::{Amount, Body, Hash, Keypair};
 
@@ -32,13 +30,10 @@ struct Stage {
 }
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::from_v7(1, 0, FAST)?;
-    town.start_all()?;
+    let town = Town::one_from_v7(&[])?;
     let rpc = town.node(0)?.rpc;
-    let mut keys = keys(3)?;
-    let mut key = || keys.pop().context("a key");
-    let user = User::start(rpc, key()?);
-    let (victim, thief) = (Actor::new(key()?), Actor::new(key()?));
+    let [user, victim, thief] = people()?;
+    let user = User::start(rpc, user.key);
     let mut stage = Stage { senders: Senders::open(rpc)?, victim, thief };
 
     let nobody = Actor::new(Keypair::from_seed(&[201; 32]));
@@ -49,8 +44,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     stage.report_too_much()?;
     stage.answer_without_work()?;
 
-    let seen = user.stop()?;
-    seen.tell("runs stolen");
+    let seen = user.tell("runs stolen")?;
     town.goes_on(&[0], 3)?;
     seen.is_served()
 }
@@ -62,21 +56,19 @@ impl Stage {
         self.senders.request(&mut self.victim, &asked)
     }
 
+    /// What the victim and the thief have.
+    fn wealth(&mut self) -> anyhow::Result<[i128; 2]> {
+        Ok([self.senders.wealth(&self.victim)?, self.senders.wealth(&self.thief)?])
+    }
+
     /// What fork v6 allows: an account without money takes everything.
     fn steal_without_protection(&mut self, mut nobody: Actor) -> anyhow::Result<()> {
-        let before = self.senders.wealth(&self.victim.clone())?;
+        let before = self.senders.wealth(&self.victim)?;
         for number in 0..RUNS {
             let run = self.request(number, Protection::default())?;
-            let tokens = MAX_FEE - 100;
-            let texts = [
-                Body::AgentClaim(nobody.claim(run)),
-                step(run, 0, tokens),
-                Body::AgentFinish(finish(run, tokens, [tokens, 0, 100])),
-            ]
-            .map(|body| nobody.sign(&body));
-            self.senders.include(&texts)?;
+            self.senders.complete(&mut nobody, run, (MAX_FEE - 100, 0))?;
         }
-        let lost = before - self.senders.wealth(&self.victim.clone())?;
+        let lost = before - self.senders.wealth(&self.victim)?;
         let gained = self.senders.wealth(&nobody)?;
         say(&format!(
             "   unprotected: the thief, who had nothing, gained {gained}; the victim lost {lost}"
@@ -102,8 +94,7 @@ impl Stage {
 
     /// One step of as many tokens as a step may have, and a hostile answer. The victim refuses.
     fn report_too_much(&mut self) -> anyhow::Result<()> {
-        let (victim, thief) = (self.victim.clone(), self.thief.clone());
-        let before = (self.senders.wealth(&victim)?, self.senders.wealth(&thief)?);
+        let before = self.wealth()?;
         for number in 0..RUNS {
             let run = self.request(200 + number, Self::protection())?;
             let claim = self.thief.sign(&Body::AgentClaim(self.thief.claim(run)));
@@ -120,13 +111,12 @@ impl Stage {
             let refuse = self.victim.sign(&Body::AgentRefuse(AgentRefuse { agent_run_id: run }));
             self.senders.include(&[refuse])?;
         }
-        self.tell("reported tokens that were refused", before, RUNS)
+        self.tell("reported tokens that were refused", before)
     }
 
     /// `completed` without a step. The victim need do nothing.
     fn answer_without_work(&mut self) -> anyhow::Result<()> {
-        let (victim, thief) = (self.victim.clone(), self.thief.clone());
-        let before = (self.senders.wealth(&victim)?, self.senders.wealth(&thief)?);
+        let before = self.wealth()?;
         for number in 0..RUNS {
             let run = self.request(300 + number, Self::protection())?;
             let texts = [
@@ -136,21 +126,20 @@ impl Stage {
             .map(|body| self.thief.sign(&body));
             self.senders.include(&texts)?;
         }
-        self.tell("ended without work", before, RUNS)
+        self.tell("ended without work", before)
     }
 
     /// Says who lost what, once the bonds have changed. The thief must have lost at least as much.
-    fn tell(&mut self, how: &str, before: (i128, i128), runs: u64) -> anyhow::Result<()> {
-        let (victim, thief) = (self.victim.clone(), self.thief.clone());
-        let lost =
-            (before.0 - self.senders.wealth(&victim)?, before.1 - self.senders.wealth(&thief)?);
+    fn tell(&mut self, how: &str, before: [i128; 2]) -> anyhow::Result<()> {
+        let (after, runs) = (self.wealth()?, i128::from(RUNS));
+        let [victim, thief] = [before[0] - after[0], before[1] - after[1]];
         say(&format!(
             "   {how}: the thief lost {} a run, the victim {}",
-            lost.1 / i128::from(runs),
-            lost.0 / i128::from(runs)
+            thief / runs,
+            victim / runs
         ));
-        ensure!(lost.1 >= lost.0 - i128::from(runs) * 1_200, "stealing costs the victim more");
-        ensure!(lost.1 > 0, "the thief gained by it");
+        ensure!(thief >= victim - runs * 1_200, "stealing costs the victim more");
+        ensure!(thief > 0, "the thief gained by it");
         Ok(())
     }
 }

@@ -4,12 +4,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::harness::{Plan, Rogue, Town, User};
 use testkit::net::Network;
 use testkit::suite::say;
-use testkit::workload::keys;
+use testkit::workload::key;
 
 use super::peers::{STATUS, answer, within};
 
@@ -27,8 +25,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let node = town.node(0)?;
     let address = [node.p2p_address(Network::Gossip)];
     let come = |from: &str| Rogue::start(Plan::gossip(node, "sync")?.coming_from(from), &address);
-    let key = keys(1)?.pop().context("a key")?;
-    let user = User::start(node.rpc, key);
+    let user = User::start(node.rpc, key(0)?);
     let mut takers = Vec::new();
     for from in ADDRESSES {
         for _ in 0..OF_ADDRESS {
@@ -49,8 +46,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         // What must not happen is watched for a while.
         std::thread::sleep(Duration::from_millis(50));
     }
-    let seen = user.stop()?;
-    seen.tell("all places taken");
+    let seen = user.tell("all places taken")?;
     say(&format!("   {taken} places taken: somebody from elsewhere had one within {took:.1?}"));
     seen.is_served()
 }

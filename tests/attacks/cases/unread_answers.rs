@@ -4,14 +4,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use testkit::actor::{Actor, blob_chunk};
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
-use testkit::harness::user::User;
+use testkit::actor::{blob_chunk, people};
+use testkit::harness::{Plan, Rogue, Town, User};
 use testkit::net::Network;
 use testkit::process::rss_kb;
 use testkit::suite::say;
-use testkit::workload::keys;
 use types::Hash;
 
 const DEAF: usize = 30;
@@ -28,8 +25,7 @@ const MEMORY_MAX: u64 = 150;
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let node = town.node(0)?;
-    let mut keys = keys(2)?.into_iter();
-    let large = Actor::new(keys.next().context("a key")?);
+    let [large, user] = people()?;
     let mut question = vec![0; 8];
     question.push(1);
     for nonce in 1..=LARGE {
@@ -38,7 +34,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let hash = node.send(&large.at(nonce).draft(&body))?;
         question.extend_from_slice(Hash::parse(&hash).ok().context("a hash")?.as_bytes());
     }
-    let user = User::start(node.rpc, keys.next().context("a key")?);
+    let user = User::start(node.rpc, user.key);
     let address = [node.p2p_address(Network::Gossip)];
     let deaf = (0..DEAF).map(|_| Rogue::start(Plan::gossip(node, "pool")?.deaf(), &address));
     let deaf = deaf.collect::<anyhow::Result<Vec<_>>>()?;
@@ -56,8 +52,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         // The pause between two looks.
         std::thread::sleep(Duration::from_millis(20));
     }
-    let seen = user.stop()?;
-    seen.tell("answers that nobody reads");
+    let seen = user.tell("answers that nobody reads")?;
     let grown = peak.saturating_sub(before) / 1024;
     say(&format!("   {DEAF} peers with {QUESTIONS} questions each: {grown} MiB more than before"));
     seen.is_served()?;

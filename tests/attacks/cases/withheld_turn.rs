@@ -11,9 +11,9 @@ use anyhow::{Context as _, ensure};
 use consensus::ValidatorSet;
 use serde_json::json;
 use state::market::election::Candidate;
-use testkit::harness::town::Town;
+use testkit::harness::Town;
 use testkit::market::{Cast, Head, Round, Saying, Scene};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::process::Signal;
 use testkit::suite::say;
 use testkit::workload::keys;
@@ -56,15 +56,12 @@ struct Came {
 }
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::from_v8(VALIDATORS, MINERS + 2, PARAMS)?;
-    town.start_all()?;
+    let town = Town::from_v8(VALIDATORS, MINERS + 2, PARAMS)?;
     let validators = town.net.members.iter().map(|it| Ok((it.validator_key()?.public_key(), 1)));
     let turns = ValidatorSet::new(validators.collect::<anyhow::Result<Vec<_>>>()?)?;
     let key = town.node(EVIL)?.validator_key()?;
-    let mut people = keys(MINERS + 2)?;
-    let (owner, requester) = (people.pop().context("a key")?, people.pop().context("a key")?);
-    let friend = people.first().context("a miner")?.address();
-    let cast = Cast { owner, requester, miners: people, bond: BOND, capacity: 64 };
+    let cast = Cast::of(keys(MINERS + 2)?, BOND, 64)?;
+    let friend = cast.miners.first().context("a miner")?.address();
     let scene = Scene::open(town.node(0)?.rpc, Hash::new([0xef; 32]), cast)?;
     let mut plot = Plot { town, scene, turns, key, friend };
     let mut came = Came::default();
@@ -134,10 +131,10 @@ impl Plot {
     fn wait_for_its_turn(&mut self) -> anyhow::Result<()> {
         let (turns, own) = (&self.turns, self.key.address());
         let senders = &mut self.scene.senders;
-        wait_for("the turn of the validator", || {
+        wait_until("the turn of the validator", || {
             let info = senders.call("ombra_chainInfo", &json!([]))?;
             let tip = info["height"].as_u64().context("no height")?;
-            Ok((turns.proposer(tip + 2, 0).address == own).then_some(()))
+            Ok(turns.proposer(tip + 2, 0).address == own)
         })
     }
 
@@ -151,9 +148,7 @@ impl Plot {
         let head = self.scene.drawn(asked_in)?;
         let members = head.draw((call_id, 0), candidates, MEMBERS);
         let round = Round { call_id, number: 0, members, drawn_in: head.height };
-        let honest = |member: &Address| (*member, Saying::honest(call_id));
-        let said: Vec<(Address, Saying)> = round.members.iter().map(honest).collect();
-        self.scene.answer(&round, &said)?;
+        self.scene.answer(&round, &round.all_say(&Saying::honest(call_id)))?;
         self.scene.settled()?;
         Ok(round)
     }

@@ -3,9 +3,9 @@
 use anyhow::{Context, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::actor;
-use types::tx::{AgentFinish, Attachment, ChatTurn};
+use types::tx::{AgentFinish, AgentStep, Attachment, ChatTurn};
 use types::{Body, Hash};
 
 use super::strangers::{is_harmless, set_trap, shows_whole};
@@ -40,20 +40,6 @@ fn store(scene: &mut Scene, blobs: &[(&str, &str, Vec<u8>)]) -> anyhow::Result<(
     Ok(())
 }
 
-fn press(scene: &Scene, button: &str) -> anyhow::Result<()> {
-    let click = "const found = [...document.querySelectorAll('main button')].find((one) => one.textContent.startsWith(arguments[0]) && one.checkVisibility()); found?.click(); return found !== undefined";
-    testkit::node::wait_for(&format!("the button {button}"), || {
-        Ok((scene.browser.run(click, &json!([button]))? == Value::Bool(true)).then_some(()))
-    })
-}
-
-fn unfold(scene: &Scene, summary: &str) -> anyhow::Result<()> {
-    let open = "const found = [...document.querySelectorAll('main summary')].find((one) => one.textContent === arguments[0]); if (found) { found.parentElement.open = true; found.scrollIntoView(); } return found !== undefined";
-    testkit::node::wait_for(summary, || {
-        Ok((scene.browser.run(open, &json!([summary]))? == Value::Bool(true)).then_some(()))
-    })
-}
-
 /// A text that is longer than what is shown at first, and how it ends.
 fn long_text() -> String {
     let lines = (0..2_000).map(|line| format!("line {line} of a long turn\n"));
@@ -64,8 +50,7 @@ fn long_text() -> String {
 fn play(scene: &mut Scene) -> anyhow::Result<Hash> {
     let [asks, mines] = [0, 1];
     let miner = scene.people[mines].address();
-    let text = scene.people[asks].sign(&actor::transfer(miner, 1_000_000));
-    scene.include(&[text])?;
+    scene.act(asks, &actor::transfer(miner, 1_000_000))?;
     let mut request = scene.people[asks].request("Count the cats.", 100_000, 4);
     request.prompt_blob_id = Some("prompt".to_owned());
     let run = request.agent_run_id;
@@ -78,20 +63,19 @@ fn play(scene: &mut Scene) -> anyhow::Result<Hash> {
         scene.people[asks].sign(&Body::ChatTurn(turn)),
     ];
     scene.include(&asked)?;
-    let claim = Body::AgentClaim(scene.people[mines].claim(run));
-    let claim = scene.people[mines].sign(&claim);
-    let Body::AgentStep(mut step) = actor::step(run, 0, 1_000) else {
-        anyhow::bail!("a step is a step")
+    let step = AgentStep {
+        thought_blob_id: Some("thought".to_owned()),
+        output_blob_id: Some("not-stored".to_owned()),
+        ..actor::plain_step(run, 0, 1_000)
     };
-    step.thought_blob_id = Some("thought".to_owned());
-    step.output_blob_id = Some("not-stored".to_owned());
-    let step = scene.people[mines].sign(&Body::AgentStep(step));
     let finish = AgentFinish {
         final_answer_blob_id: Some("answer".to_owned()),
         ..actor::finish(run, 1_000, [1_000, 98_900, 100])
     };
-    let finish = scene.people[mines].sign(&Body::AgentFinish(finish));
-    scene.include(&[claim, step, finish])?;
+    let miner = &mut scene.people[mines];
+    let bodies: [Body; 3] = [miner.claim(run).into(), step.into(), finish.into()];
+    let texts = bodies.map(|body| miner.sign(&body));
+    scene.include(&texts)?;
     Ok(run)
 }
 
@@ -114,14 +98,12 @@ pub(super) fn are_shown_where_they_are_met(scene: &mut Scene) -> anyhow::Result<
     ensure!(!scene.browser.requested()?.contains(&asked), "it was asked for unseen");
     // The settlement may stand there before the places of the blobs do.
     let to_answer = "const found = [...document.querySelectorAll('.blob')].at(-1); found?.scrollIntoView(); return found !== undefined";
-    testkit::node::wait_for("the place of the answer", || {
-        Ok((scene.browser.run(to_answer, &json!([]))? == Value::Bool(true)).then_some(()))
-    })?;
+    scene.browser.holds("the place of the answer", to_answer)?;
     scene.browser.shows("Two cats, and no dog.")?;
     shows_whole(scene, &route, &[PRETTY.to_owned()])?;
-    unfold(scene, "What it thought")?;
+    scene.unfold("What it thought")?;
     scene.browser.shows("I see *two* tails, so two cats.")?;
-    unfold(scene, "What it wrote")?;
+    scene.unfold("What it wrote")?;
     scene.browser.shows("There is no blob not-stored on this chain.")?;
     let verdicts = "return [...document.querySelectorAll('.blob .fine')].filter((one) => one.checkVisibility()).length === 3";
     scene.browser.holds("three hashes that were checked", verdicts)?;
@@ -130,12 +112,12 @@ pub(super) fn are_shown_where_they_are_met(scene: &mut Scene) -> anyhow::Result<
     scene.go(&format!("conversation/{}", actor::conversation()))?;
     scene.browser.shows("line 100 of a long turn")?;
     scene.browser.shows("Two cats, and no dog.")?;
-    unfold(scene, "Attached: image")?;
-    press(scene, "Show the PNG picture, 160 × 90")?;
+    scene.unfold("Attached: image")?;
+    scene.press_first("Show the PNG picture, 160 × 90")?;
     let drawn = "const one = document.querySelector('main canvas'); return one?.width === 160 && one.height === 90 && one.getBoundingClientRect().height > 50";
     scene.browser.holds("the picture", drawn)?;
     for _ in 0..3 {
-        press(scene, "Show")?;
+        scene.press_first("Show")?;
     }
     scene.browser.shows("and this is the end of it")?;
     shows_whole(scene, "the conversation", &[long_text()])?;
@@ -157,9 +139,9 @@ fn it_can_be_kept(scene: &Scene) -> anyhow::Result<()> {
     scene.browser.run("window.isTheSame = true", &json!([]))?;
     scene.browser.find("main a[download]")?.click()?;
     let asked = format!("{}/api/blob/answer", scene.origin());
-    testkit::node::wait_for("the file to be asked for", || {
+    testkit::node::wait_until("the file to be asked for", || {
         let asked = scene.browser.requested()?.iter().filter(|one| **one == asked).count();
-        Ok((asked >= 2).then_some(()))
+        Ok(asked >= 2)
     })?;
     let is_here = "return window.isTheSame === true && location.hash === '#/blob/answer' && document.contentType === 'text/html'";
     scene.browser.holds("the page to stay", is_here)
@@ -244,7 +226,7 @@ pub(super) fn of_strangers_are_harmless(scene: &mut Scene) -> anyhow::Result<()>
         scene.browser.shows(one.shown).with_context(|| route.clone())?;
         is_harmless(scene, &route)?;
         if one.shown.starts_with("Show") {
-            press(scene, "Show the")?;
+            scene.press_first("Show the")?;
             let outcome = if one.id == "broken" { ".blob .wrong" } else { ".blob canvas" };
             scene.browser.find(outcome).with_context(|| route.clone())?;
             is_harmless(scene, &route)?;
@@ -252,9 +234,7 @@ pub(super) fn of_strangers_are_harmless(scene: &mut Scene) -> anyhow::Result<()>
     }
     they_are_attached(scene, &all)?;
     long_ones_do_not_fill_the_page(scene)?;
-    let complaints = scene.browser.complaints()?;
-    ensure!(complaints.is_empty(), "the browser had to refuse something: {complaints:?}");
-    Ok(())
+    scene.has_no_complaints()
 }
 
 /// The same, unfolded in a conversation.
@@ -265,8 +245,7 @@ fn they_are_attached(scene: &mut Scene, all: &[Hostile]) -> anyhow::Result<()> {
         attachments: Some(all.iter().map(attached).collect()),
         ..actor::turn("Look at these.")
     };
-    let text = scene.people[0].sign(&Body::ChatTurn(turn));
-    scene.include(&[text])?;
+    scene.act(0, &Body::ChatTurn(turn))?;
     let route = format!("conversation/{}", actor::conversation());
     scene.go(&route)?;
     scene.browser.run("for (const one of document.querySelectorAll('details')) { one.open = true; one.scrollIntoView(); }", &json!([]))?;
@@ -290,11 +269,11 @@ fn long_ones_do_not_fill_the_page(scene: &mut Scene) -> anyhow::Result<()> {
         store(scene, &[(id, media, text.clone().into_bytes())])?;
         let route = format!("blob/{id}");
         scene.go(&route)?;
-        press(scene, "Show")?;
+        scene.press_first("Show")?;
         scene.browser.find(".blob .fine")?;
         scene.browser.shows("more characters")?;
         let before = letters(scene)?;
-        press(scene, "Show")?;
+        scene.press_first("Show")?;
         scene.browser.holds(
             "more letters",
             &format!("return document.querySelector('main').textContent.length > {before}"),

@@ -3,8 +3,8 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::actor;
-use types::tx::{ChatTurn, MinerRegister, ToolCall};
-use types::{Body, Hash};
+use types::Body;
+use types::tx::{AgentStep, ChatTurn, MinerRegister, ToolCall};
 
 use crate::scene::Scene;
 
@@ -35,16 +35,17 @@ fn play(scene: &mut Scene) -> anyhow::Result<Vec<(&'static str, String)>> {
     claim.model_info = name;
     let mut texts = vec![scene.people[1].sign(&Body::AgentClaim(claim))];
     for index in 0..STEPS {
-        let Body::AgentStep(mut step) = actor::step(run, index, 100) else { continue };
         let calls = if index == 0 { TOOLS } else { 1 };
-        step.tool_calls = Some(tools().into_iter().take(calls).map(call).collect());
-        step.thought_blob_id = Some("t".repeat(128));
-        texts.push(scene.people[1].sign(&Body::AgentStep(step)));
+        let step = AgentStep {
+            tool_calls: Some(tools().iter().take(calls).map(|name| call(name)).collect()),
+            thought_blob_id: Some("t".repeat(128)),
+            ..actor::plain_step(run, index, 100)
+        };
+        texts.push(scene.people[1].sign(&step.into()));
     }
     scene.include(&texts)?;
     let turn = ChatTurn { agent_run_id: Some(run), ..actor::turn(&"M".repeat(16_384)) };
-    let turn = scene.people[0].sign(&Body::ChatTurn(turn));
-    let turn = scene.include(&[turn])?.remove(0);
+    let turn = scene.act(0, &Body::ChatTurn(turn))?;
     let miner = scene.people[1].address();
     Ok(vec![
         ("overview", String::new()),
@@ -60,9 +61,8 @@ fn play(scene: &mut Scene) -> anyhow::Result<Vec<(&'static str, String)>> {
     ])
 }
 
-fn call(name: String) -> ToolCall {
-    let (args_hash, result_hash) = (Hash::digest(b"arguments"), Hash::digest(b"result"));
-    ToolCall { name, args_hash, result_hash, duration_ms: 123_456, ok: false }
+fn call(name: &str) -> ToolCall {
+    ToolCall { duration_ms: 123_456, ok: false, ..actor::tool_call(name) }
 }
 
 /// Everything that a mouse could press and the keyboard cannot reach, or that has no name.
@@ -96,9 +96,7 @@ pub(super) fn fit(scene: &mut Scene) -> anyhow::Result<()> {
         ensure!(unreached == json!([]), "{route}: not for the keyboard: {unreached}");
         scene.browser.resize(1280, 900)?;
         scene.picture(&format!("crowded-{name}"))?;
-        let width =
-            scene.browser.run("return document.scrollingElement.scrollWidth", &json!([]))?;
-        ensure!(width.as_u64() <= Some(1280), "{route} is {width} wide");
+        scene.fits(1_280, &route)?;
     }
     every_step_is_there(scene)
 }

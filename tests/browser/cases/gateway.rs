@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor;
-use testkit::node::{program, wait_for};
-use testkit::process::{Process, ended, lines_to};
+use testkit::node::{program, wait_for, wait_until};
+use testkit::parallel::joined;
+use testkit::process::{Process, lines_to, output};
 use types::{Body, Hash};
 
 use crate::scene::Scene;
@@ -25,7 +26,7 @@ const WRONG: &str = "sk-ombra-0000";
 pub(super) fn page_shows_what_a_key_has_spent(scene: &mut Scene) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut new = command(scene, folder.path(), &["key", "new", "--name", "ada", "--json"]);
-    let told = ended(new.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
+    let told = output(&mut new)?;
     let told: Value = serde_json::from_slice(&told.stdout)?;
     let key = told["key"].as_str().context("a key")?.to_owned();
     let mut serve = command(scene, folder.path(), &["--listen", "127.0.0.1:0"]);
@@ -69,8 +70,7 @@ pub(super) fn page_shows_what_a_key_has_spent(scene: &mut Scene) -> anyhow::Resu
     browser.find("#requests a")?.click()?;
     browser.shows(&run.to_string())?;
     browser.holds("the explorer", "return location.pathname.startsWith('/explorer/')")?;
-    let complaints = browser.complaints()?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
+    scene.has_no_complaints()?;
     let requested = browser.requested()?;
     ensure!(
         !requested.iter().any(|it| it.contains(&key)),
@@ -89,9 +89,9 @@ fn command(scene: &Scene, folder: &Path, arguments: &[&str]) -> Command {
 
 /// Somebody asks through the gateway, and a miner answers; the run.
 fn one_answer(scene: &mut Scene, gateway: SocketAddr, key: &str) -> anyhow::Result<Hash> {
-    wait_for("the gateway to take requests in", || {
+    wait_until("the gateway to take requests in", || {
         let told = exchange(gateway, "GET /healthz", key, "")?;
-        Ok(told.starts_with("HTTP/1.1 200").then_some(()))
+        Ok(told.starts_with("HTTP/1.1 200"))
     })?;
     let body = json!({ "model": "ombra", "messages": [{ "role": "user", "content": "Why?" }] });
     let (body, key) = (body.to_string(), key.to_owned());
@@ -105,7 +105,7 @@ fn one_answer(scene: &mut Scene, gateway: SocketAddr, key: &str) -> anyhow::Resu
     let id: Hash = run["agentRunId"].as_str().context("an id")?.parse()?;
     let escrow: u64 = run["maxFee"].as_str().context("an escrow")?.parse()?;
     let miner = scene.people.get_mut(1).context("a miner")?;
-    let claim = Body::AgentClaim(miner.claim(id));
+    let claim = miner.claim(id).into();
     let mut finish = actor::finish(id, TOKENS, [TOKENS, escrow - TOKENS - STEP_FEE, STEP_FEE]);
     let answer = json!({
         "ombraAgent": 1, "method": "inferMessages", "finishReason": "stop", "response": "Because.",
@@ -113,9 +113,9 @@ fn one_answer(scene: &mut Scene, gateway: SocketAddr, key: &str) -> anyhow::Resu
     });
     finish.final_answer_inline = Some(answer.to_string());
     let bodies = [claim, actor::step(id, 0, TOKENS), Body::AgentFinish(finish)];
-    let texts: Vec<_> = bodies.iter().map(|body| miner.sign(body)).collect();
+    let texts = bodies.map(|body| miner.sign(&body));
     scene.include(&texts)?;
-    let told = asking.join().map_err(|_panic| anyhow::anyhow!("the client panicked"))??;
+    let told = joined(asking.join(), "the client")?;
     ensure!(told.contains("Because."), "{told}");
     Ok(id)
 }

@@ -23,23 +23,17 @@ pub(super) fn blocks_appear(scene: &mut Scene) -> anyhow::Result<()> {
     scene.browser.shows("Live")?;
     mark(scene)?;
     for micro in 1..=3 {
-        let text = scene.people[0].sign(&actor::transfer(to, micro));
-        let hashes = scene.include(&[text])?;
-        let included = scene.node.call("ombra_getTransaction", &json!([hashes[0]]))?;
-        let index = included["blockIndex"].as_u64().context("a block")?;
-        let row =
-            format!("return document.querySelector('main tr[data-block=\"{index}\"]') !== null");
-        scene.browser.holds(&format!("block {index} to appear"), &row)?;
+        let hash = scene.act(0, &actor::transfer(to, micro))?;
+        let included = scene.node.call("ombra_getTransaction", &json!([hash]))?;
+        scene.shows_block(included["blockIndex"].as_u64().context("a block")?)?;
     }
     // A block that one waits for, and the next one of a block that one looks at.
     let next = scene.node.height()? + 1;
     scene.go(&format!("block/{next}"))?;
     scene.browser.shows("Not found")?;
-    let text = scene.people[0].sign(&actor::transfer(to, 4));
-    scene.include(&[text])?;
+    scene.act(0, &actor::transfer(to, 4))?;
     scene.browser.shows("The latest block")?;
-    let text = scene.people[0].sign(&actor::transfer(to, 5));
-    scene.include(&[text])?;
+    scene.act(0, &actor::transfer(to, 5))?;
     scene.browser.shows("Next block")?;
     is_the_same(scene)
 }
@@ -51,24 +45,19 @@ pub(super) fn a_run_unfolds(scene: &mut Scene) -> anyhow::Result<()> {
     scene.browser.shows("Not found")?;
     mark(scene)?;
 
-    let text = scene.people[0].sign(&Body::AgentRequest(request));
-    scene.send(&[text])?;
+    scene.act(0, &Body::AgentRequest(request))?;
     scene.browser.shows("Waiting for a miner")?;
-    let claim = Body::AgentClaim(scene.people[1].claim(run));
-    let text = scene.people[1].sign(&claim);
-    scene.send(&[text])?;
+    scene.act(1, &Body::AgentClaim(scene.people[1].claim(run)))?;
     scene.browser.shows("Working")?;
     for index in 0..2 {
-        let text = scene.people[1].sign(&actor::step(run, index, 1_000));
-        scene.send(&[text])?;
+        scene.act(1, &actor::step(run, index, 1_000))?;
         scene.browser.shows(&format!("Step {index}"))?;
     }
     scene.browser.shows("0.002000 OMBRA earned so far")?;
     scene.picture("run-unfolding")?;
     let mut finish = actor::finish(run, 2_000, [2_000, 97_800, 200]);
     finish.final_answer_inline = Some("42, of course".to_owned());
-    let text = scene.people[1].sign(&Body::AgentFinish(finish));
-    scene.send(&[text])?;
+    scene.act(1, &Body::AgentFinish(finish))?;
     scene.browser.shows("42, of course")?;
     scene.browser.shows("0.097800 OMBRA")?;
     scene.browser.shows("Completed")?;
@@ -82,8 +71,7 @@ pub(super) fn a_turn_appears(scene: &mut Scene) -> anyhow::Result<()> {
     mark(scene)?;
     for (who, role, content) in [(0, "user", "Is anybody here?"), (1, "assistant", "I am.")] {
         let turn = ChatTurn { role: role.to_owned(), ..actor::turn(content) };
-        let text = scene.people[who].sign(&Body::ChatTurn(turn));
-        scene.send(&[text])?;
+        scene.act(who, &Body::ChatTurn(turn))?;
         scene.browser.shows(content)?;
         scene.browser.shows(&format!("as {role}"))?;
     }

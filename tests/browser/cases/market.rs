@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use serde_json::json;
 
-use super::wallet::{open_account, press, sign};
+use super::wallet::{open_account, sign};
 use crate::market::{self, Said};
 use crate::scene::Scene;
 
@@ -45,10 +45,10 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
 
     fill_the_form(scene, &agent, "3")?;
     wrong_arguments_are_named(scene)?;
-    press(scene, "Estimate")?;
+    scene.press("Estimate")?;
     scene.browser.shows("3, 3 are needed")?;
     scene.picture("agent")?;
-    press(scene, "Call …")?;
+    scene.press("Call …")?;
     sign(
         scene,
         &["AGENT_CALL", &agent, "ombra-dev", "judge(string,uint8,string[])", "What a book 😀"],
@@ -71,7 +71,7 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
     ] {
         scene.browser.shows(shown)?;
     }
-    press(scene, "Draw them again")?;
+    scene.press("Draw them again")?;
     scene.browser.shows("✓ This browser has drawn the same members.")?;
     scene.picture("call")?;
     of_accounts(scene, &call)
@@ -101,7 +101,7 @@ fn found_by_anything(scene: &Scene, agent: &str) -> anyhow::Result<()> {
 fn wrong_arguments_are_named(scene: &Scene) -> anyhow::Result<()> {
     let stars = scene.browser.find("#field-arg-1")?;
     stars.fill("256")?;
-    press(scene, "Call …")?;
+    scene.press("Call …")?;
     scene.browser.shows("args.stars: got \"256\", expected a value of uint8")?;
     stars.fill("5")
 }
@@ -139,7 +139,7 @@ pub(super) fn an_answer_is_doubted(scene: &mut Scene) -> anyhow::Result<()> {
     open_account(scene, CALLER)?;
     fill_the_form(scene, &agent, "1")?;
     scene.browser.find("#field-appealable")?.click()?;
-    press(scene, "Call …")?;
+    scene.press("Call …")?;
     sign(scene, &["AGENT_CALL", &agent])?;
     let call = sent_call(scene)?;
     scene.go(&format!("call/{call}"))?;
@@ -150,7 +150,7 @@ pub(super) fn an_answer_is_doubted(scene: &mut Scene) -> anyhow::Result<()> {
     market::speak(scene, &call, 0, &first)?;
     scene.browser.shows("Appeal the answer")?;
     scene.browser.shows("dreadful")?;
-    press(scene, "Appeal …")?;
+    scene.press("Appeal …")?;
     sign(scene, &["CALL_APPEAL", &call])?;
 
     let second: Vec<(usize, Said)> =

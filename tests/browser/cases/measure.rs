@@ -86,8 +86,7 @@ pub(crate) fn run(scene: &mut Scene) -> anyhow::Result<()> {
     scene.browser.run(WATCH, &json!([]))?;
     let (to, first) = (scene.people[9].address(), scene.node.height()? + 1);
     for index in 0..BLOCKS {
-        let text = scene.people[index % 9].sign(&actor::transfer(to, 1));
-        scene.include(&[text])?;
+        scene.act(index % 9, &actor::transfer(to, 1))?;
     }
     report_delays(scene, "small blocks", first)?;
     report("small blocks, between pictures", pauses(scene)?);
@@ -134,8 +133,7 @@ pub(crate) fn large_block(scene: &mut Scene) -> anyhow::Result<()> {
         texts.push(scene.people[sender].sign(&actor::transfer(to, 1)));
     }
     // A block was made a moment ago, so that all of them come into the next.
-    let text = scene.people[9].sign(&actor::transfer(to, 1));
-    scene.include(&[text])?;
+    scene.act(9, &actor::transfer(to, 1))?;
     scene.include(&texts)?;
     let blocks = scene.node.call("ombra_getBlocks", &json!({ "limit": 10 }))?;
     let blocks = blocks["items"].as_array().context("blocks")?;

@@ -45,9 +45,7 @@ fn chain(scene: &mut Scene, followers: usize) -> anyhow::Result<Net> {
 }
 
 fn start(scene: &Scene, net: &mut Net) -> anyhow::Result<()> {
-    net.members.iter_mut().try_for_each(Member::start)?;
-    let others = net.members.len() - 1;
-    net.members.iter().try_for_each(|member| member.meets(others))?;
+    net.start_all()?;
     scene.wire.lead_to(net.members[0].rpc);
     scene.load("network")?;
     scene.browser.shows("Live")
@@ -87,8 +85,7 @@ pub(super) fn several_nodes_are_shown(scene: &mut Scene) -> anyhow::Result<()> {
 /// A picture as on a phone, which must not be wider than one.
 fn phone(scene: &Scene, name: &str) -> anyhow::Result<()> {
     scene.browser.resize(360, 740)?;
-    let width = scene.browser.run("return document.scrollingElement.scrollWidth", &json!([]))?;
-    ensure!(width.as_u64() <= Some(360), "{name} is {width} wide on a phone");
+    scene.fits(360, name)?;
     scene.picture(name)?;
     scene.browser.resize(1280, 900)
 }

@@ -27,15 +27,12 @@ const VERDICT: Said = ("splendid", true);
 pub(super) fn shows_the_latest_runs_and_calls(scene: &mut Scene) -> anyhow::Result<()> {
     let agent = market::open(scene, "review-judge", MEMBERS)?;
     for (prompt, answer) in ASKED {
-        let mut requester = scene.people[5].clone();
-        let request = requester.request(prompt, ESCROW, 4);
+        let request = scene.people[5].request(prompt, ESCROW, 4);
         let run = request.agent_run_id;
-        scene.include(&[requester.sign(&Body::AgentRequest(request))])?;
-        scene.people[5] = requester;
+        scene.act(5, &Body::AgentRequest(request))?;
         if let Some(answer) = answer {
-            let mut miner = scene.people[MINER].clone();
-            scene.include(&work(&mut miner, run, answer))?;
-            scene.people[MINER] = miner;
+            let texts = work(&mut scene.people[MINER], run, answer);
+            scene.include(&texts)?;
         }
     }
     let call = market::call(scene, 6, &agent)?;

@@ -160,9 +160,7 @@ pub(super) fn show_what_is_there(scene: &mut Scene) -> anyhow::Result<()> {
         scene.browser.shows("This browser has computed the same hash")?;
     }
     a_vote_is_shown(scene)?;
-    let complaints = scene.browser.complaints()?;
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    Ok(())
+    scene.has_no_complaints()
 }
 
 /// The chain's only validator votes for more power of its own.
@@ -263,9 +261,7 @@ pub(super) fn look_right(scene: &mut Scene) -> anyhow::Result<()> {
     for (name, route, _) in pages(&story) {
         scene.browser.resize(360, 740)?;
         scene.go(&route)?;
-        let width =
-            scene.browser.run("return document.scrollingElement.scrollWidth", &json!([]))?;
-        ensure!(width.as_u64() <= Some(360), "{route} is {width} wide on a phone");
+        scene.fits(360, &route)?;
         scene.picture(&format!("phone-{name}"))?;
         scene.browser.resize(1280, 900)?;
         for scheme in ["dark", "light"] {
@@ -312,10 +308,7 @@ pub(super) fn page_through(scene: &mut Scene) -> anyhow::Result<()> {
     scene.browser.shows("1 to 25 of")?;
     let rows = "return document.querySelectorAll('main tbody tr').length <= 30";
     scene.browser.holds("few rows", rows)?;
-    scene.browser.run(
-        "[...document.querySelectorAll('button')].find((one) => one.textContent === 'Later →').click()",
-        &json!([]),
-    )?;
+    scene.press("Later →")?;
     scene.browser.shows("26 to 50 of")?;
     scene.browser.holds("few rows", rows)?;
     scene.browser.shows("TRANSFER")?;
@@ -324,12 +317,8 @@ pub(super) fn page_through(scene: &mut Scene) -> anyhow::Result<()> {
 
 /// Sends many transfers at once; answers the block that holds the most, and how many.
 pub(super) fn a_large_block(scene: &mut Scene) -> anyhow::Result<(u64, u64)> {
-    let mut texts = Vec::with_capacity(MANY);
-    let to = scene.people[9].address();
-    for index in 0..MANY {
-        let sender = index % 9;
-        texts.push(scene.people[sender].sign(&actor::transfer(to, 1)));
-    }
+    let gift = actor::transfer(scene.people[9].address(), 1);
+    let texts: Vec<_> = (0..MANY).map(|index| scene.people[index % 9].sign(&gift)).collect();
     scene.include(&texts)?;
     let blocks = scene.node.call("ombra_getBlocks", &json!({ "limit": 100 }))?;
     let blocks = blocks["items"].as_array().context("blocks")?;

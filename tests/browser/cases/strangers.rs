@@ -105,7 +105,7 @@ pub(super) fn shows_whole(scene: &Scene, route: &str, wanted: &[String]) -> anyh
         let missing = wanted.iter().filter(|text| !texts.iter().any(|one| one == text.as_str()));
         Ok(missing.cloned().collect())
     };
-    let shown = testkit::node::wait_for("the texts", || Ok(missing()?.is_empty().then_some(())));
+    let shown = testkit::node::wait_until("the texts", || Ok(missing()?.is_empty()));
     shown.with_context(|| format!("{route} lacks {:?} and has {:?}", missing(), texts()))
 }
 
@@ -175,9 +175,7 @@ pub(super) fn stay_text(scene: &mut Scene) -> anyhow::Result<()> {
     }
     scene.picture("strangers")?;
     members_of_strangers_stay_text(scene)?;
-    let complaints = scene.browser.complaints()?;
-    ensure!(complaints.is_empty(), "the browser had to refuse something: {complaints:?}");
-    Ok(())
+    scene.has_no_complaints()
 }
 
 /// A transaction may have members that no type knows, with names and values of any kind.

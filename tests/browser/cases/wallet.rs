@@ -9,18 +9,6 @@ use crate::scene::Scene;
 /// The words of the development accounts, which are public.
 const WORDS: &str = "test test test test test test test test test test test junk";
 
-pub(super) fn press(scene: &Scene, button: &str) -> anyhow::Result<()> {
-    let click = "const found = [...document.querySelectorAll('main button')].find((one) => one.textContent === arguments[0] && one.checkVisibility()); found?.click(); return found !== undefined";
-    testkit::node::wait_for(&format!("the button {button}"), || {
-        Ok((scene.browser.run(click, &json!([button]))? == Value::Bool(true)).then_some(()))
-    })
-}
-
-fn unfold(scene: &Scene, name: &str) -> anyhow::Result<()> {
-    let open = "[...document.querySelectorAll('summary')].find((one) => one.textContent === arguments[0]).parentElement.open = true";
-    scene.browser.run(open, &json!([name])).map(drop)
-}
-
 /// Signs what the dialog shows, after a look at it.
 pub(super) fn sign(scene: &Scene, wanted: &[&str]) -> anyhow::Result<()> {
     let dialog = scene.browser.find("dialog[open]")?;
@@ -36,7 +24,7 @@ pub(super) fn sign(scene: &Scene, wanted: &[&str]) -> anyhow::Result<()> {
 pub(super) fn open_account(scene: &Scene, index: usize) -> anyhow::Result<()> {
     scene.browser.find("#field-secret")?.fill(WORDS)?;
     scene.browser.find("#field-index")?.fill(&index.to_string())?;
-    press(scene, "Open")?;
+    scene.press("Open")?;
     let own = own_address(scene)?;
     ensure!(own == scene.people[index].address().to_string(), "development account {index}: {own}");
     Ok(())
@@ -53,24 +41,21 @@ fn own_address(scene: &Scene) -> anyhow::Result<String> {
 }
 
 fn last_of(scene: &Scene, address: &str) -> anyhow::Result<Value> {
-    let found =
-        scene.node.call("ombra_getAccountTransactions", &json!([address, { "limit": 1 }]))?;
-    Ok(found["items"][0].clone())
+    let page = json!([address, { "limit": 1 }]);
+    Ok(scene.node.call("ombra_getAccountTransactions", &page)?["items"][0].take())
 }
 
 pub(super) fn does_everything(scene: &mut Scene) -> anyhow::Result<()> {
     scene.load("wallet")?;
-    press(scene, "Make a new key")?;
+    scene.press("Make a new key")?;
     let own = own_address(scene)?;
     let to = scene.people[1].address().to_string();
-    let gift = actor::transfer(types::Address::parse(&own)?, 5_000_000);
-    let text = scene.people[0].sign(&gift);
-    scene.include(&[text])?;
+    scene.act(0, &actor::transfer(types::Address::parse(&own)?, 5_000_000))?;
     scene.browser.shows("5.000000 OMBRA")?;
 
     scene.browser.find("#field-to")?.fill(&to)?;
     scene.browser.find("#field-amount")?.fill("1.25")?;
-    press(scene, "Send …")?;
+    scene.press("Send …")?;
     scene.picture("wallet-confirm")?;
     sign(scene, &["TRANSFER", &to, "1.250000 OMBRA", "ombra-dev"])?;
     scene.browser.shows("included")?;
@@ -78,22 +63,22 @@ pub(super) fn does_everything(scene: &mut Scene) -> anyhow::Result<()> {
     let sent = last_of(scene, &own)?;
     ensure!(sent["amount"] == "1250000" && sent["to"] == to.as_str(), "{sent}");
 
-    unfold(scene, "Write a turn")?;
+    scene.unfold("Write a turn")?;
     scene.browser.find("#field-content")?.fill("Hello from a browser 😀")?;
-    press(scene, "Write …")?;
+    scene.press("Write …")?;
     sign(scene, &["CHAT_TURN", "Hello from a browser 😀", "user"])?;
     scene.browser.shows("Open the conversation")?;
     scene.browser.shows("3.749900 OMBRA")?;
 
-    unfold(scene, "Ask for an agent run")?;
+    scene.unfold("Ask for an agent run")?;
     scene.browser.find("#field-prompt")?.fill("How high is the chain?")?;
     scene.browser.find("#field-tools")?.fill("chain_height, now")?;
-    press(scene, "Ask …")?;
+    scene.press("Ask …")?;
     sign(scene, &["AGENT_REQUEST", "How high is the chain?", "0.100000 OMBRA", "chain_height"])?;
     scene.browser.shows("3.649900 OMBRA")?;
-    unfold(scene, "Take back a run")?;
+    scene.unfold("Take back a run")?;
     scene.browser.shows("How high is the chain?")?;
-    press(scene, "Take back …")?;
+    scene.press("Take back …")?;
     sign(scene, &["AGENT_CANCEL"])?;
     scene.browser.shows("3.749900 OMBRA")?;
     scene.browser.shows("No run of this account waits for a miner.")?;
@@ -105,27 +90,27 @@ pub(super) fn does_everything(scene: &mut Scene) -> anyhow::Result<()> {
 /// Who does not sign sends nothing, and who asks for too much is told so.
 fn nothing_is_signed_unasked(scene: &Scene, own: &str) -> anyhow::Result<()> {
     let before = last_of(scene, own)?;
-    unfold(scene, "Send a transfer")?;
+    scene.unfold("Send a transfer")?;
     scene.browser.find("#field-amount")?.fill("1000000")?;
-    press(scene, "Send …")?;
+    scene.press("Send …")?;
     scene.browser.find("dialog[open]")?;
     scene.browser.press("\u{e00c}")?;
     scene
         .browser
         .holds("the dialog to close", "return document.querySelector('dialog') === null")?;
-    press(scene, "Send …")?;
+    scene.press("Send …")?;
     sign(scene, &["1,000,000.000000 OMBRA"])?;
     scene.browser.shows("refused")?;
     scene.browser.shows("Insufficient balance")?;
     ensure!(before == last_of(scene, own)?, "something was sent");
     scene.browser.find("#field-amount")?.fill("a lot")?;
-    press(scene, "Send …")?;
+    scene.press("Send …")?;
     scene.browser.shows("is not an amount")
 }
 
 /// No request of the page has the private key in it, in its address or its body.
 fn the_key_was_not_sent(scene: &Scene) -> anyhow::Result<()> {
-    press(scene, "Show the private key")?;
+    scene.press("Show the private key")?;
     let key = scene.browser.find("#private-key")?.text()?;
     ensure!(key.len() == 64, "{key}");
     let sent = scene.browser.sent()?;
@@ -141,14 +126,14 @@ pub(super) fn opens_keys(scene: &mut Scene) -> anyhow::Result<()> {
     let third = scene.people[3].address().to_string();
     scene.load("wallet")?;
     scene.browser.find("#field-secret")?.fill("twelve words that are no mnemonic")?;
-    press(scene, "Open")?;
+    scene.press("Open")?;
     scene.browser.holds(
         "a reason",
         "return [...document.querySelectorAll('.wrong')].some((one) => one.textContent !== '')",
     )?;
     open_account(scene, 3)?;
 
-    press(scene, "Show the private key")?;
+    scene.press("Show the private key")?;
     let key = scene.browser.find("#private-key")?.text()?;
     scene.go("blocks")?;
     scene.go("wallet")?;
@@ -156,13 +141,13 @@ pub(super) fn opens_keys(scene: &mut Scene) -> anyhow::Result<()> {
     scene.load("wallet")?;
     scene.browser.shows("Make a new key")?;
     scene.browser.find("#field-secret")?.fill(&key)?;
-    press(scene, "Open")?;
+    scene.press("Open")?;
     ensure!(own_address(scene)? == third, "the same key");
 
     scene.browser.find("#keep")?.click()?;
     scene.load("wallet")?;
     ensure!(own_address(scene)? == third, "the key is kept in the browser");
-    press(scene, "Forget the key")?;
+    scene.press("Forget the key")?;
     scene.browser.shows("Make a new key")?;
     let left = scene.browser.run(
         "return Object.keys(localStorage).filter((name) => name.startsWith('ombra.key')).length",

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Town};
 use testkit::process::Signal;
 use testkit::suite::say;
 

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::{Town, catches_up};
+use testkit::harness::{Load, Town, catches_up};
 use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::net::{Member, Network};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -26,7 +25,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let patience = ("OMBRA__SYNC__STALLED_MS".to_owned(), STALLED_MS.to_string());
     town.node_mut(deaf)?.environment.push(patience);
     town.restart(deaf)?;
-    town.meet_all()?;
+    town.net.meet_all()?;
     let ports = ALL.iter().map(|at| Ok(town.node(*at)?.p2p_port(Network::Consensus)));
     let ports = ports.collect::<anyhow::Result<Vec<u16>>>()?;
     let load = Load::start(&town.net, three, 4, Duration::from_millis(20))?;
@@ -34,9 +33,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         load.confirms(10)?;
         town.switch()?.part_ports(deaf, &ports);
         let cut = Instant::now();
-        wait_for("the deaf node to say that it is syncing", || {
-            Ok(is_syncing(town.node(deaf)?)?.then_some(()))
-        })?;
+        wait_until("the deaf node to say that it is syncing", || is_syncing(town.node(deaf)?))?;
         let (said, stood) = (cut.elapsed(), town.node(deaf)?.height()?);
         let status = town.node_mut(deaf)?.ended()?;
         ensure!(!status.success(), "a node that stands still ends with an error");

@@ -6,13 +6,11 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use testkit::actor::{Actor, transfer};
 use testkit::net::Network;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use types::{Keypair, Params, Signature, SizeLimits, Transaction};
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Plan, Rogue, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -30,9 +28,9 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         let plan = Plan::gossip(node, "pool")?;
         let topic = plan.topics.first().context("a topic")?.clone();
         let rogue = Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?;
-        wait_for("the first message of the flood to go out", || {
+        wait_until("the first message of the flood to go out", || {
             rogue.publish(&topic, pack(u64::MAX, is_forged));
-            Ok((rogue.published() > 0).then_some(()))
+            Ok(rogue.published() > 0)
         })?;
         for number in 0..packs {
             rogue.publish(&topic, pack(number, is_forged));
@@ -40,10 +38,8 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         Ok(rogue)
     };
     let forger = flood(20, true)?;
-    wait_for("the forger to be kept out", || {
-        Ok((node.metric("ombra_p2p_bans_total")? > 0).then_some(()))
-    })?;
-    wait_for("the forger to be cut off", || Ok((forger.connected() == 0).then_some(())))?;
+    wait_until("the forger to be kept out", || Ok(node.metric("ombra_p2p_bans_total")? > 0))?;
+    wait_until("the forger to be cut off", || Ok(forger.connected() == 0))?;
 
     let packs = extent.pick(PACKS, PACKS_FULL);
     let poor = flood(packs, false)?;

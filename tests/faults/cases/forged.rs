@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use testkit::net::Network;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 
 use crate::Extent;
 use testkit::harness::engine_wire::{Answer, Decided, question, read_question, status};
-use testkit::harness::load::Load;
-use testkit::harness::rogue::{BROADCAST, Plan, Question, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{BROADCAST, Load, Plan, Question, Rogue, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -74,11 +72,11 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     town.goes_on(ALL, BLOCKS)?;
 
     let liar = Liar::start(&town, stuck + 1)?;
-    wait_for("each lie to be told", || {
+    wait_until("each lie to be told", || {
         liar.claim_blocks();
         let height = town.node(BEHIND)?.height()?;
         ensure!(height == stuck, "a lie was believed: {stuck} became {height}, {:?}", liar.told());
-        Ok(liar.has_told_all().then_some(()))
+        Ok(liar.has_told_all())
     })
     .with_context(|| format!("{:?}, {}", liar.told(), liar.rogue.trouble()))?;
     town.stands_still(&[BEHIND])?;
@@ -88,9 +86,9 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     // The liar stays, and honest peers are there again.
     town.switch()?.heal();
     let goal = town.height(ALL)?;
-    wait_for("the node that was lied to to have the blocks", || {
+    wait_until("the node that was lied to to have the blocks", || {
         liar.claim_blocks();
-        Ok((town.node(BEHIND)?.height()? >= goal).then_some(()))
+        Ok(town.node(BEHIND)?.height()? >= goal)
     })?;
     town.goes_on(&[0, 1, 2, 3, BEHIND], 4)?;
     town.check(&*load.stop()?)

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
+use testkit::process::run;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::{Town, catches_up};
+use testkit::harness::{Load, Town, catches_up};
 use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];
@@ -59,13 +59,13 @@ pub(crate) fn log(_: Extent) -> anyhow::Result<()> {
     town.goes_on(&[0, 1, 2, FULL], 2)?;
 
     for life in ["it", "started without room it"] {
-        wait_for("the end of the node without room", || {
+        wait_until("the end of the node without room", || {
             // What the log gives back at the end of a height is taken from it.
             let until = Instant::now() + FILLING;
             while Instant::now() < until {
                 fill(&folder, LOG_DISK_MIB)?;
             }
-            Ok(town.node_mut(FULL)?.has_ended()?.then_some(()))
+            town.node_mut(FULL)?.has_ended()
         })?;
         let (status, last) = end_of(&mut town)?;
         say(&format!("   {life} ended with {status}: {last}"));
@@ -143,7 +143,7 @@ fn own_disk(home: &Path) -> anyhow::Result<()> {
     std::fs::rename(home, &kept)?;
     std::fs::create_dir(home)?;
     mount(home, DISK_MIB)?;
-    run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(home))
+    run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(home)).map(drop)
 }
 
 /// Puts a small file system there whose blocks are smaller than what the log has of a height.
@@ -151,13 +151,13 @@ fn small_blocks(folder: &Path) -> anyhow::Result<()> {
     let image = folder.with_extension("image");
     std::fs::File::create(&image)?.set_len(LOG_DISK_MIB * 1024 * 1024)?;
     run(Command::new("mkfs.ext2").args(["-q", "-b", "1024", "-m", "0"]).arg(&image))?;
-    run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(folder))
+    run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(folder)).map(drop)
 }
 
 /// Puts a small file system there, which goes with this process's mounts.
 fn mount(folder: &Path, mib: u64) -> anyhow::Result<()> {
     let options = format!("size={mib}m,mode=0700");
-    run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(folder))
+    run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(folder)).map(drop)
 }
 
 /// Writes until so much is there or nothing more fits.
@@ -170,11 +170,5 @@ fn fill(home: &Path, mib: u64) -> anyhow::Result<()> {
             break;
         }
     }
-    Ok(())
-}
-
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    let status = command.status()?;
-    ensure!(status.success(), "{command:?}: {status}");
     Ok(())
 }

@@ -7,8 +7,7 @@ use types::{Address, Hash};
 
 use crate::Extent;
 use testkit::actor::Actor;
-use testkit::harness::ledger::Ledger;
-use testkit::harness::town::{FAST, Town, catches_up};
+use testkit::harness::{FAST, Ledger, Town, catches_up};
 use testkit::market::{Cast, Round, Saying, Scene, WAGE};
 use testkit::suite::say;
 use testkit::workload::keys;
@@ -71,13 +70,11 @@ impl Stage {
 }
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
-    let params = FAST.iter().copied().chain(["appealMs=10000", "revealMs=5000"]);
-    let mut town = Town::from_v8(4, MINERS + 3, &params.collect::<Vec<_>>())?;
-    town.start_all()?;
+    let params = [FAST, &["appealMs=10000", "revealMs=5000"]].concat();
+    let town = Town::from_v8(4, MINERS + 3, &params)?;
     let mut people = keys(MINERS + 3)?;
-    let mut next = || people.pop().context("a key");
-    let (owner, requester, appellant) = (next()?, next()?, Actor::new(next()?));
-    let cast = Cast { owner, requester, miners: people, bond: BOND, capacity: 4 };
+    let appellant = Actor::new(people.pop().context("a key")?);
+    let cast = Cast::of(people, BOND, 4)?;
     let mut scene = Scene::open(town.node(0)?.rpc, Hash::new([0x11; 32]), cast)?;
     let mut stage = Stage { town, moment: Moment::Electing, victim: 0, appellant };
     for (moment, victim) in MOMENTS {
@@ -132,8 +129,7 @@ fn answer(
     round: &Round,
     [committing, revealing]: [Moment; 2],
 ) -> anyhow::Result<()> {
-    let honest = |member: &Address| (*member, Saying::honest(round.call_id));
-    let said: Vec<(Address, Saying)> = round.members.iter().map(honest).collect();
+    let said = round.all_say(&Saying::honest(round.call_id));
     stage.kill_at(committing)?;
     scene.commit(round, &said)?;
     stage.restart_after(committing)?;

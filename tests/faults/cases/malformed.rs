@@ -8,12 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use testkit::net::{Member, Network};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Plan, Rogue, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -75,10 +73,8 @@ fn publish_all(node: &Member) -> anyhow::Result<()> {
         let topic = plan.topics.first().context("a topic")?.clone();
         let rogue = Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?;
         // Subscriptions take a moment to be told; until then nothing goes out.
-        wait_for("a rogue's message to go out", || {
-            Ok(rogue.publish(&topic, bytes.clone()).then_some(()))
-        })
-        .with_context(|| rogue.trouble())?;
+        wait_until("a rogue's message to go out", || Ok(rogue.publish(&topic, bytes.clone())))
+            .with_context(|| rogue.trouble())?;
     }
     Ok(())
 }
@@ -100,11 +96,11 @@ fn ask(rogue: &Rogue, bytes: Vec<u8>) -> anyhow::Result<()> {
         answered + failed
     };
     let before = outcomes();
-    wait_for("a rogue's question to go out", || Ok((rogue.ask(bytes.clone()) > 0).then_some(())))
+    wait_until("a rogue's question to go out", || Ok(rogue.ask(bytes.clone()) > 0))
         .with_context(|| rogue.trouble())?;
-    wait_for("a rogue's question to be answered or refused", || {
+    wait_until("a rogue's question to be answered or refused", || {
         ensure!(rogue.undelivered() == 0, "a question was not delivered: {}", rogue.trouble());
-        Ok((outcomes() > before).then_some(()))
+        Ok(outcomes() > before)
     })
 }
 

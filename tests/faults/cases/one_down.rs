@@ -6,8 +6,7 @@ use anyhow::ensure;
 use testkit::net::Net;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Town};
 use testkit::process::Signal;
 use testkit::suite::say;
 

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];

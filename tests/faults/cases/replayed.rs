@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use testkit::net::Network;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::rogue::{Plan, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Plan, Rogue, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -28,7 +26,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let rogue = Rogue::start(plan, &[address])?;
     let load = Load::start(&town.net, ALL, 4, Duration::ZERO)?;
     load.confirms(20)?;
-    wait_for("something to replay", || Ok((rogue.heard().len() >= HEARD_MIN).then_some(())))?;
+    wait_until("something to replay", || Ok(rogue.heard().len() >= HEARD_MIN))?;
     let replay = || {
         for message in rogue.heard() {
             rogue.publish(&topic, message);
@@ -37,10 +35,10 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let rounds = extent.pick(ROUNDS, ROUNDS_FULL);
     (0..rounds).for_each(|_| replay());
     let wanted = usize::try_from(rounds)? * HEARD_MIN;
-    wait_for("the replayed messages to go out", || {
+    wait_until("the replayed messages to go out", || {
         // What found no room on the way goes again.
         replay();
-        Ok((rogue.published() >= wanted).then_some(()))
+        Ok(rogue.published() >= wanted)
     })
     .with_context(|| {
         let (sent, peers) = (rogue.published(), rogue.connected());

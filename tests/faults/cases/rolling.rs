@@ -5,8 +5,7 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::{Town, catches_up};
+use testkit::harness::{Load, Town, catches_up};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3, 4];
@@ -21,7 +20,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
         town.restart(*at)?;
         let other = (at + 1) % ALL.len();
         let took = catches_up(town.node(*at)?, town.node(other)?)?;
-        town.meet_all()?;
+        town.net.meet_all()?;
         say(&format!("   node {at} is back, at the others' height after {took:.1?}"));
         load.ledger().expect(*at);
         load.confirms(20)?;

@@ -4,13 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use testkit::net::Network;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 
 use crate::Extent;
 use testkit::harness::engine_wire::status;
-use testkit::harness::load::Load;
-use testkit::harness::rogue::{BROADCAST, Plan, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{BROADCAST, Load, Plan, Rogue, Town};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -43,9 +41,9 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     town.switch()?.heal();
     let back = Instant::now();
     let goal = town.height(ALL)?;
-    wait_for("the node that was cut off to have what it missed", || {
+    wait_until("the node that was cut off to have what it missed", || {
         silent.claim_blocks();
-        Ok((town.node(BEHIND)?.height()? >= goal).then_some(()))
+        Ok(town.node(BEHIND)?.height()? >= goal)
     })?;
     say(&format!("   {BLOCKS} blocks behind: it had them after {:.1?}", back.elapsed()));
     town.goes_on(&[0, 1, 2, 3, BEHIND], 8)?;
@@ -88,13 +86,13 @@ impl Silent {
     /// Waits until each of them was asked what it can be asked.
     fn are_asked(&self) -> anyhow::Result<()> {
         for (protocol, rogue) in &self.gossip {
-            wait_for(&format!("a question on {protocol} to the silent peer"), || {
-                Ok((rogue.asked(protocol) > 0).then_some(()))
+            wait_until(&format!("a question on {protocol} to the silent peer"), || {
+                Ok(rogue.asked(protocol) > 0)
             })?;
         }
-        wait_for("a question of the engine to the silent peer", || {
+        wait_until("a question of the engine to the silent peer", || {
             self.claim_blocks();
-            Ok((self.engine.asked("/sync/") > 0).then_some(()))
+            Ok(self.engine.asked("/sync/") > 0)
         })
     }
 

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use testkit::node::wait_for;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Town};
 use testkit::suite::say;
 
 const HONEST: &[usize] = &[0, 1, 2];

@@ -8,10 +8,10 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use crate::Extent;
-use testkit::harness::load::Load;
-use testkit::harness::town::{FAST, Town, catches_up};
+use testkit::harness::{FAST, Load, Town, catches_up};
 use testkit::net::{Member, NetOptions};
-use testkit::node::{binary, program, wait_for};
+use testkit::node::{binary, program, wait_for, wait_until};
+use testkit::process;
 use testkit::suite::needs::{EARLIER, earlier};
 use testkit::suite::say;
 
@@ -25,9 +25,8 @@ const AHEAD: u64 = 60;
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let earlier = earlier().with_context(|| format!("{EARLIER} names no program"))?;
-    let params = FAST.iter().copied().chain(["forkDelayBlocks=30"]).map(str::to_owned).collect();
-    let options = NetOptions::new(VALIDATORS, 1);
-    let mut town = Town::of(&NetOptions { binary: earlier, params, ..options })?;
+    let options = NetOptions { binary: earlier, ..NetOptions::new(VALIDATORS, 1) };
+    let mut town = Town::of(options, &[FAST, &["forkDelayBlocks=30"]].concat())?;
     town.start_all()?;
     let load = Load::start(&town.net, REPLACED, 6, Duration::from_millis(20))?;
     load.confirms(20)?;
@@ -35,7 +34,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
         load.ledger().excuse(*at);
         replace(&mut town, *at)?;
         let took = catches_up(town.node(*at)?, town.node((at + 1) % VALIDATORS)?)?;
-        town.meet_all()?;
+        town.net.meet_all()?;
         say(&format!("   validator {at} is replaced, at the others' height after {took:.1?}"));
         load.ledger().expect(*at);
         load.confirms(20)?;
@@ -70,7 +69,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
         replace(&mut town, *at)?;
         catches_up(town.node(*at)?, town.node(0)?)?;
     }
-    town.meet_all()?;
+    town.net.meet_all()?;
     load.confirms(20)?;
     let fees = town.node(0)?.call("ombra_feeSchedule", &json!([]))?;
     ensure!(fees.get("baseFee").is_some(), "{fees}");
@@ -99,9 +98,9 @@ fn comes_to_v8(town: &Town) -> anyhow::Result<()> {
         vote(town.node(*at)?, "v8", height)?;
     }
     for member in &town.net.members {
-        wait_for(&format!("the height of v8 on {}", member.name), || {
+        wait_until(&format!("the height of v8 on {}", member.name), || {
             let chain = member.call("ombra_chainInfo", &json!([]))?;
-            Ok((chain["forks"]["v8"] == json!(height)).then_some(()))
+            Ok(chain["forks"]["v8"] == json!(height))
         })?;
     }
     for member in &town.net.members {
@@ -119,7 +118,5 @@ fn vote(member: &Member, fork: &str, height: u64) -> anyhow::Result<()> {
     let key = member.home().join("keys/validator.key");
     let mut command = program();
     command.args(["tx", "fork-vote", fork, &height.to_string(), "--key-file"]).arg(key);
-    let voted = command.args(["--rpc", &format!("http://{}", member.rpc)]).output()?;
-    ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
-    Ok(())
+    process::run(command.args(["--rpc", &format!("http://{}", member.rpc)])).map(drop)
 }

@@ -1,13 +1,11 @@
 //! A validator whose clock is wrong.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
 use crate::Extent;
-use testkit::harness::clock;
-use testkit::harness::load::Load;
-use testkit::harness::town::Town;
+use testkit::harness::{Load, Town, clock};
 use testkit::suite::say;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
@@ -27,8 +25,7 @@ fn with_clock(offset_s: i64, extent: Extent) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let library = clock::compile(folder.path())?;
     let mut town = Town::make(4, 0)?;
-    let wrong = town.node_mut(WRONG)?;
-    wrong.environment = clock::wrong_by(&library, offset_s);
+    town.node_mut(WRONG)?.environment = clock::wrong_by(&library, offset_s);
     town.start_all()?;
     let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
     load.confirms(20)?;
@@ -41,16 +38,7 @@ fn with_clock(offset_s: i64, extent: Extent) -> anyhow::Result<()> {
     load.confirms(20)?;
     let info = town.node(0)?.call("ombra_chainInfo", &serde_json::json!([]))?;
     let chain_ms = info["latestBlockTime"].as_u64().context("the time of the latest block")?;
-    let off_ms = chain_ms.abs_diff(now_ms()?);
+    let off_ms = chain_ms.abs_diff(clock::now_ms()?);
     ensure!(off_ms < OFF_MS_MAX, "the chain's time is off by {off_ms} ms");
     town.check(&*load.stop()?)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the machine's clock is what the chain is compared with"
-)]
-fn now_ms() -> anyhow::Result<u64> {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-    Ok(u64::try_from(since.as_millis())?)
 }

@@ -1,7 +1,7 @@
 //! The node is away.
 
 use anyhow::ensure;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use testkit::suite::Outcome;
 
 use super::passed;
@@ -14,7 +14,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         ensure!(scene.client.ask(&chat("say one"), &[])?.content()? == "one");
         // While a miner works.
         let connection = scene.client.begin(&chat("hold two"), &[])?;
-        wait_for("the miner to hold it", || Ok(scene.worker.holds("two").then_some(())))?;
+        wait_until("the miner to hold it", || Ok(scene.worker.holds("two")))?;
         scene.node.kill()?;
         let away = wait_for("the gateway to notice", || {
             let answer = scene.client.ask(&chat("say three"), &[])?;

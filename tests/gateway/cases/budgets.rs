@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use serde_json::json;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::suite::Outcome;
 
 use super::passed;
@@ -22,11 +22,11 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         let begun: Vec<_> =
             bodies.iter().map(|body| scene.client.begin(body, &[])).collect::<Result<_, _>>()?;
         // Whoever is refused is told so while the others wait.
-        wait_for("three requests to be reserved", || {
+        wait_until("three requests to be reserved", || {
             let key = scene.key()?;
-            Ok((key["open_requests"] == 3 && key["today"]["requests"] == 3).then_some(()))
+            Ok(key["open_requests"] == 3 && key["today"]["requests"] == 3)
         })?;
-        wait_for("the miner to hold one", || Ok(scene.worker.holds("budget").then_some(())))?;
+        wait_until("the miner to hold one", || Ok(scene.worker.holds("budget")))?;
         scene.worker.let_go("budget");
         let answers = begun.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|it| it.status == 200);

@@ -1,7 +1,7 @@
 //! Two hundred streams at once.
 
 use anyhow::{Context as _, ensure};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::process::peak_rss_kb;
 use testkit::suite::Outcome;
 
@@ -24,12 +24,10 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
             (0..STREAMS).map(|number| stream(&format!("number {number}\nhold crowd"))).collect();
         let begun: Vec<_> =
             bodies.iter().map(|body| scene.client.begin(body, &[])).collect::<Result<_, _>>()?;
-        wait_for("all of them to be under way", || {
-            Ok((scene.key()?["open_requests"] == STREAMS).then_some(()))
-        })?;
-        wait_for("all of them to be claimed", || {
+        wait_until("all of them to be under way", || Ok(scene.key()?["open_requests"] == STREAMS))?;
+        wait_until("all of them to be claimed", || {
             let running = scene.runs_that_are("claimed")?;
-            Ok((running == STREAMS).then_some(()))
+            Ok(running == STREAMS)
         })?;
         scene.worker.let_go("crowd");
         for connection in begun {

@@ -1,7 +1,7 @@
 //! Clients that hang up, and come back.
 
 use anyhow::ensure;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::suite::Outcome;
 
 use super::passed;
@@ -15,12 +15,12 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
             let name = if body["stream"] == true { "second" } else { "first" };
             let before = scene.runs()?;
             let connection = scene.client.begin(&body, &[])?;
-            wait_for("the miner to hold it", || Ok(scene.worker.holds(name).then_some(())))?;
+            wait_until("the miner to hold it", || Ok(scene.worker.holds(name)))?;
             drop(connection);
-            lost(scene)?;
+            delivered(scene, "lost")?;
             // It is picked up where it is, and once.
             let again = scene.client.begin(&body, &[RETRY])?;
-            waited_for(scene)?;
+            delivered(scene, "waiting")?;
             scene.worker.let_go(name);
             let answer = read(again)?;
             ensure!(answer.status == 200 && answer.text.contains(name), "{answer:?}");
@@ -34,13 +34,11 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         ensure!(scene.runs()? == before + 2, "an answered request was taken for a lost one");
         // Nobody comes back: it is paid, and its money is not reserved for ever.
         let connection = scene.client.begin(&chat("hold alone"), &[])?;
-        wait_for("the miner to hold it", || Ok(scene.worker.holds("alone").then_some(())))?;
+        wait_until("the miner to hold it", || Ok(scene.worker.holds("alone")))?;
         drop(connection);
-        lost(scene)?;
+        delivered(scene, "lost")?;
         scene.worker.let_go("alone");
-        wait_for("nothing to be reserved", || {
-            Ok((scene.key()?["reserved_micro"] == 0).then_some(()))
-        })?;
+        wait_until("nothing to be reserved", || Ok(scene.key()?["reserved_micro"] == 0))?;
         // The answer waits for who asks again.
         let answer = scene.client.ask(&chat("hold alone"), &[RETRY])?;
         ensure!(answer.content()? == "alone", "{answer:?}");
@@ -50,20 +48,10 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
     Ok(passed(&told, "each retry followed the run that was lost"))
 }
 
-/// Waits until the gateway knows that the connection is lost.
-fn lost(scene: &Scene) -> anyhow::Result<()> {
-    delivered(scene, "lost")
-}
-
-/// Waits until a connection waits.
-fn waited_for(scene: &Scene) -> anyhow::Result<()> {
-    delivered(scene, "waiting")
-}
-
+/// Waits until the gateway knows this of the newest connection.
 fn delivered(scene: &Scene, how: &str) -> anyhow::Result<()> {
-    wait_for(&format!("the newest request to be {how}"), || {
-        let told: serde_json::Value =
-            serde_json::from_str(&scene.home.tell(&["requests", "--json", "--limit", "1"])?)?;
-        Ok((told[0]["delivery"] == how).then_some(()))
+    wait_until(&format!("the newest request to be {how}"), || {
+        let told = scene.home.told(&["requests", "--limit", "1"])?;
+        Ok(told[0]["delivery"] == how)
     })
 }

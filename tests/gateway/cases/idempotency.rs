@@ -1,7 +1,7 @@
 //! One `Idempotency-Key`.
 
 use anyhow::ensure;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::suite::Outcome;
 
 use super::passed;
@@ -14,7 +14,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         let named = [("idempotency-key", "order-1")];
         let body = chat("hold order");
         let first = scene.client.begin(&body, &named)?;
-        wait_for("the miner to hold it", || Ok(scene.worker.holds("order").then_some(())))?;
+        wait_until("the miner to hold it", || Ok(scene.worker.holds("order")))?;
         let second = scene.client.begin(&body, &named)?;
         let other = scene.client.ask(&chat("say other"), &named)?;
         ensure!(other.fault() == (422, "idempotency_key_reused".to_owned()), "{other:?}");

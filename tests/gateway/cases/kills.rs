@@ -1,7 +1,7 @@
 //! `kill -9` at every phase, and the client asks again.
 
 use anyhow::{Context as _, ensure};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::suite::Outcome;
 use testkit::wire::{Call, Side, Trap};
 use types::Hash;
@@ -79,7 +79,7 @@ fn kill(scene: &mut Scene, phase: Phase) -> anyhow::Result<()> {
     let connection = scene.client.begin(&body, &[])?;
     match gate {
         Some(gate) => gate.reached(&format!("the gateway to be {name}"))?,
-        None => wait_for("the miner to hold it", || Ok(scene.worker.holds(&name).then_some(())))?,
+        None => wait_until("the miner to hold it", || Ok(scene.worker.holds(&name)))?,
     }
     scene.kill_and_restart()?;
     drop(connection);

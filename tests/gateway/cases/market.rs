@@ -5,12 +5,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
+use testkit::parallel;
 use testkit::python;
 use testkit::suite::Outcome;
 
 use super::passed;
-use crate::client::{Answer, Headers};
+use crate::client::{Answer, Client, Headers};
 use crate::committee::{Committee, MEMBERS, PER_CALL, REVEAL_FEE, ROYALTY, TOKENS, VERSION};
 use crate::document::piece;
 use crate::scene::{MARKET, SETTINGS, Scene, at_home};
@@ -41,7 +42,11 @@ fn call(scene: &Scene, path: &str, body: &Value, headers: Headers<'_>) -> anyhow
 }
 
 fn judge(review: &str) -> Value {
-    json!({ "arguments": { "review": review } })
+    judge_of(json!({ "review": review }))
+}
+
+fn judge_of(arguments: Value) -> Value {
+    json!({ "arguments": arguments })
 }
 
 /// How many calls are on the chain.
@@ -59,10 +64,9 @@ fn answered(scene: &Scene, committee: &Committee) -> anyhow::Result<()> {
     let told = answer.json()?;
     ensure!(answer.status == 200, "{told}");
     ensure!(told["answer"] == json!({ "verdict": "very good", "letters": "9" }), "{told}");
-    ensure!(
-        told["committee"]["size"] == MEMBERS && told["committee"]["agreeing"] == MEMBERS,
-        "{told}"
-    );
+    for figure in ["size", "agreeing"] {
+        ensure!(told["committee"][figure] == MEMBERS, "{figure}: {told}");
+    }
     let (read, written) = TOKENS;
     ensure!(told["usage"]["prompt_tokens"] == read, "{told}");
     ensure!(told["usage"]["completion_tokens"] == written, "{told}");
@@ -127,17 +131,13 @@ fn refused(scene: &Scene, committee: &Committee) -> anyhow::Result<()> {
     for (key, status, code) in
         [(dear, 429, "insufficient_quota"), (other, 403, "model_not_allowed")]
     {
-        let client = crate::client::Client { key, ..scene.client.clone() };
+        let client = Client { key, ..scene.client.clone() };
         let answer = client.post(&judge_path, &good.to_string(), &[])?;
         ensure!(answer.fault() == (status, code.to_owned()), "{answer:?}");
     }
     let after = (calls(scene)?, scene.key()?);
     ensure!(before == after, "what was refused left a trace: {before:?} {after:?}");
     Ok(())
-}
-
-fn judge_of(arguments: Value) -> Value {
-    json!({ "arguments": arguments })
 }
 
 /// A committee that finds that the agent fails, and one that does not agree, are paid or not, and told.
@@ -165,13 +165,8 @@ fn at_once(scene: &Scene, committee: &Committee) -> anyhow::Result<()> {
         let (path, name) = (format!("{}/judge", committee.path()), format!("at once {round}"));
         let body = judge(&format!("say {name}")).to_string();
         let client = &scene.client;
-        let answers: Vec<_> = std::thread::scope(|scope| {
-            let post = || client.post(&path, &body, &[("idempotency-key", &name)]);
-            let posting = [(); 20].map(|()| scope.spawn(post));
-            posting.into_iter().map(|one| one.join().expect("a client")).collect()
-        });
-        for answer in answers {
-            let answer = answer?;
+        let post = |_, (): &()| client.post(&path, &body, &[("idempotency-key", &name)]);
+        for answer in parallel::at_once(&[(); 20], post)? {
             ensure!(answer.status == 200, "{answer:?}");
         }
         ensure!(calls(scene)? == before + 1, "a call was made twice");
@@ -188,7 +183,7 @@ fn hung_up(scene: &Scene, committee: &Committee) -> anyhow::Result<()> {
         let body = judge(&format!("say hung up {round}")).to_string();
         let connection =
             scene.client.begin_at(&path, &body, &[("x-stainless-retry-count", "0")])?;
-        wait_for("a call to be taken in", || Ok((newest(scene)? != known).then_some(())))?;
+        wait_until("a call to be taken in", || Ok(newest(scene)? != known))?;
         drop(connection);
         let answer = scene.client.post(&path, &body, &[("x-stainless-retry-count", "1")])?;
         ensure!(answer.status == 200, "{answer:?}");

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::node::program;
+use testkit::parallel::joined;
 use testkit::process::{ended, lines};
 use testkit::python;
 use testkit::suite::{Outcome, say};
@@ -103,7 +104,7 @@ fn talk(
         }
         is_done |= line.starts_with("done ");
     }
-    let output = ending.join().map_err(|_panic| anyhow::anyhow!("the client's thread"))??;
+    let output = joined(ending.join(), "the client's thread")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(is_done && output.status.success(), "{version} over {transport}: {said}");
     Ok(())
@@ -125,15 +126,13 @@ fn books_of_stdio(scene: &Scene) -> anyhow::Result<()> {
 fn stdio_command(scene: &Scene, name: &str) -> Vec<String> {
     let program: PathBuf = program().get_program().into();
     let mut command = vec![program.display().to_string(), name.to_owned()];
-    let more = ["--dev", STDIO_ACCOUNT, "--rpc"].map(str::to_owned);
-    command.extend(more);
-    command.push(format!("http://{}", scene.node.rpc));
-    command.push("--data-dir".to_owned());
-    command.push(scene.home.other_data().display().to_string());
+    let (rpc, data) = (format!("http://{}", scene.node.rpc), scene.home.other_data());
+    let data = data.display().to_string();
+    command.extend(["--dev", STDIO_ACCOUNT, "--rpc", &rpc, "--data-dir", &data].map(str::to_owned));
     if name == "mcp" {
-        command.extend(LIMITS.map(str::to_owned));
-        command.extend(["--config".to_owned(), scene.home.settings().display().to_string()]);
-        command.extend(["--balance-max", "10000ombra"].map(str::to_owned));
+        let settings = scene.home.settings().display().to_string();
+        let more = ["--config", &settings, "--balance-max", "10000ombra"];
+        command.extend(LIMITS.into_iter().chain(more).map(str::to_owned));
     }
     command
 }

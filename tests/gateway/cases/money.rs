@@ -1,7 +1,7 @@
 //! Keys and money, while the gateway runs and while it does not.
 
 use anyhow::{Context as _, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::suite::Outcome;
 
 use super::passed;
@@ -27,7 +27,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         let often = second.ask(&chat("say three"), &[])?;
         ensure!(often.fault() == (429, "rate_limit_exceeded".to_owned()), "{often:?}");
         ensure!(often.header("retry-after").is_some(), "{often:?}");
-        let keys: Value = serde_json::from_str(&scene.home.tell(&["key", "list", "--json"])?)?;
+        let keys = scene.home.told(&["key", "list"])?;
         let spent: Vec<_> =
             keys.as_array().into_iter().flatten().map(|it| &it["spentMicro"]).collect();
         ensure!(spent.len() == 2 && spent.iter().all(|it| **it != json!(0)), "{keys}");

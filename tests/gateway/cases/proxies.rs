@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::net::free_ports;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 use testkit::process::{Signal, lines, lines_to, signal};
 use testkit::python;
 use testkit::suite::{Outcome, say};
@@ -82,8 +82,7 @@ fn caddy(folder: &Path, gateway: SocketAddr) -> anyhow::Result<Proxy> {
     let mut command = Command::new("caddy");
     command.args(["run", "--adapter", "caddyfile", "--config"]).arg(&config);
     command.env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
-    let process =
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let process = spawned(&mut command)?;
     Ok(Proxy { process, port, authority: folder.join("caddy/pki/authorities/local/root.crt") })
 }
 
@@ -112,9 +111,12 @@ fn nginx(folder: &Path, gateway: SocketAddr) -> anyhow::Result<Proxy> {
     std::fs::write(&config, format!("{head}http {{\naccess_log off;\n{temporary}{code}}}\n"))?;
     let mut command = Command::new("nginx");
     command.args(["-e", "stderr", "-p"]).arg(folder).arg("-c").arg(&config);
-    let process =
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let process = spawned(&mut command)?;
     Ok(Proxy { process, port, authority: certificate })
+}
+
+fn spawned(command: &mut Command) -> anyhow::Result<Child> {
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
 }
 
 impl Proxy {
@@ -137,9 +139,9 @@ impl Proxy {
 
 fn behind(scene: &Scene, name: &str, proxy: &Proxy) -> anyhow::Result<()> {
     let key = &scene.client.key;
-    wait_for("the proxy to serve", || {
+    wait_until("the proxy to serve", || {
         let told = proxy.curl("/healthz", key, "").output()?;
-        Ok((told.stdout == b"ok\n").then_some(()))
+        Ok(told.stdout == b"ok\n")
     })?;
     let chats = "/v1/chat/completions";
     let told = python::run(&mut proxy.curl(chats, key, &chat("say Hello").to_string()))?;
@@ -159,13 +161,12 @@ fn behind(scene: &Scene, name: &str, proxy: &Proxy) -> anyhow::Result<()> {
     let held = format!("{name} hang-up");
     let body = chat(&format!("hold {held}")).to_string();
     let mut client = proxy.curl(chats, key, &body).stdout(Stdio::null()).spawn()?;
-    wait_for("the miner to hold it", || Ok(scene.worker.holds(&held).then_some(())))?;
+    wait_until("the miner to hold it", || Ok(scene.worker.holds(&held)))?;
     client.kill()?;
     client.wait()?;
-    wait_for("the gateway to know that the client hung up", || {
-        let told = scene.home.tell(&["requests", "--json", "--limit", "1"])?;
-        let told: Value = serde_json::from_str(&told)?;
-        Ok((told[0]["delivery"] == "lost").then_some(()))
+    wait_until("the gateway to know that the client hung up", || {
+        let told = scene.home.told(&["requests", "--limit", "1"])?;
+        Ok(told[0]["delivery"] == "lost")
     })?;
     scene.worker.let_go(&held);
     // It is the gateway that says what is wrong with a long body.

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use miner::journal::Journal;
 use serde_json::{Value, json};
 use testkit::breakpoint::Marks;
 use testkit::market::bodies;
 use testkit::miners::{MinerHome, Requester, text};
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::node::{DevOptions, Node, wait_for, wait_until};
 use testkit::parallel;
 use testkit::script::{Model, Reply};
 use testkit::wire::{Call, Side, Trap, Wire};
@@ -18,7 +17,8 @@ use types::agent::Document;
 use types::tx::{AgentCall, AgentRegister, CallPrices, HexBytes, WorkLimits};
 use types::{Amount, Body, Hash, ids};
 
-use super::name;
+use super::{journal_of, name};
+use crate::support::dev;
 
 /// A program that tells by its words whether a review is friendly, and its metadata.
 const PROGRAM: &[u8] = include_bytes!("../../../examples/agents/built/keywords.wasm");
@@ -68,8 +68,7 @@ struct Stage {
 
 impl Stage {
     fn new(folder: &Path) -> anyhow::Result<Self> {
-        let more = vec!["--v8".into(), "0".into()];
-        let node = Node::start(DevOptions { accounts: 2, more, ..DevOptions::from_environment() })?;
+        let node = Node::start(DevOptions { accounts: 2, ..dev(&["--v8", "0"]) })?;
         let mut author = Requester::new(0, node.rpc)?;
         let agent = publish(&mut author)?;
         let wire = Wire::to(node.rpc, Arc::new(Marks::default()))?;
@@ -94,14 +93,9 @@ impl Stage {
         gate.reached("the miner to be held up").map_err(|fault| self.home.explain(&fault))?;
         miner.kill()?;
         self.wire.mend();
-        let chain = self.node.call("ombra_chainInfo", &json!([]))?;
-        let path = self.home.data().join(miner::program::JOURNAL);
-        let journal = Journal::open(&path, self.home.address(), &serde_json::from_value(chain)?)?;
-        let signed: Vec<_> = journal
-            .outbox()?
-            .iter()
-            .map(|parcel| name(&parcel.purpose))
-            .collect::<anyhow::Result<_>>()?;
+        let outbox = journal_of(&self.home, &self.node)?.outbox()?;
+        let signed = outbox.iter().map(|parcel| name(&parcel.purpose));
+        let signed: Vec<_> = signed.collect::<anyhow::Result<_>>()?;
         ensure!(signed == [case.signed], "{}: the journal has signed {signed:?}", case.name);
         Ok(call)
     }
@@ -109,9 +103,9 @@ impl Stage {
     /// Waits until the miner offers, and calls the agent.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let filter = json!([{ "executor": "wasm-1" }]);
-        wait_for("the offer", || {
+        wait_until("the offer", || {
             let offers = self.node.call("ombra_listOffers", &filter)?;
-            Ok(offers["items"].as_array().is_some_and(|it| !it.is_empty()).then_some(()))
+            Ok(offers["items"].as_array().is_some_and(|it| !it.is_empty()))
         })
         .map_err(|fault| self.home.explain(&fault))?;
         let asked = bodies::call(CHAIN, self.author.actor(), self.agent);
@@ -156,7 +150,7 @@ impl Stage {
             Ok((account["nonce"] == account["pendingNonce"]).then_some(account))
         })?;
         ensure!(account["nonce"] == json!(SENT), "it sent other things than it must: {account}");
-        let told: Value = serde_json::from_str(&self.home.tell(&["assignments", "--json"])?)?;
+        let told = self.home.told(&["assignments"])?;
         ensure!(told.to_string().contains(&call.to_string()), "the miner says {told}");
         let receipt = self.home.tell(&["receipt", &call.to_string()])?;
         let receipt: Value = serde_json::from_str(&receipt)?;
@@ -182,24 +176,17 @@ fn check(case: &Case, folder: &Path) -> anyhow::Result<()> {
     let mut stage = Stage::new(folder)?;
     let call = stage.kill_at(case)?;
     let miner = stage.home.start()?;
-    let call = match call {
-        Some(call) => call,
-        None => stage.ask()?,
-    };
+    let call = call.map_or_else(|| stage.ask(), Ok)?;
     stage.check_end(&call)?;
-    miner.stop()?;
-    Ok(())
+    miner.stop()
 }
 
 #[test]
 fn a_miner_killed_around_each_transaction_of_the_market_goes_on_where_it_was() -> anyhow::Result<()>
 {
     let folder = tempfile::tempdir()?;
-    parallel::each(
-        CASES,
-        |case| case.name,
-        |number, case| check(case, &folder.path().join(number.to_string())),
-    )
+    let check = |number: usize, case: &Case| check(case, &folder.path().join(number.to_string()));
+    parallel::each(CASES, |case| case.name, check)
 }
 
 #[test]

@@ -16,19 +16,20 @@ use anyhow::{Context, ensure};
 use miner::journal::Journal;
 use miner::journal::entry::{CallState, Phase, Purpose};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::actor::{self, Actor};
 use testkit::breakpoint::{Breakpoint, Marks};
 use testkit::miners::{MinerHome, Requester, Wish, text};
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::node::{DevOptions, Node, wait_until};
 use testkit::parallel;
 use testkit::script::{Model, Question, Reply, TOKENS};
 use testkit::tool_server::ToolServer;
 use testkit::wire::Wire;
-use testkit::workload::keys;
+use testkit::workload::key;
 use types::tx::Protection;
 use types::{Amount, Body, Hash};
 
+use crate::support::dev;
 use table::{BOND_CASES, CASES, Case, Chain, Moment};
 
 /// More than a transaction has room for, and than an output that is not kept as a blob.
@@ -101,21 +102,21 @@ impl Stage {
         };
         let mut miner = self.home.start()?;
         let gate = on_the_wire.as_deref().unwrap_or(&self.held);
-        let held = gate.reached("the miner to be held up").and_then(|()| {
-            wait_for("the chain to be as it must", || Ok(is_there()?.then_some(())))
-        });
+        let held = gate.reached("the miner to be held up");
+        let held = held.and_then(|()| wait_until("the chain to be as it must", is_there));
         held.map_err(|fault| self.home.explain(&fault))?;
         miner.kill()?;
         self.wire.mend();
         self.held.open();
         Ok(())
     }
+}
 
-    fn journal(&self, node: &Node) -> anyhow::Result<Journal> {
-        let chain = node.call("ombra_chainInfo", &json!([]))?;
-        let path = self.home.data().join(miner::program::JOURNAL);
-        Ok(Journal::open(&path, self.home.address(), &serde_json::from_value(chain)?)?)
-    }
+/// The journal of a miner that does not run.
+pub(crate) fn journal_of(miner: &MinerHome, node: &Node) -> anyhow::Result<Journal> {
+    let chain = node.call("ombra_chainInfo", &json!([]))?;
+    let path = miner.data().join(miner::program::JOURNAL);
+    Ok(Journal::open(&path, miner.address(), &serde_json::from_value(chain)?)?)
 }
 
 /// The model: calls both tools; thinks and calls one; gives a long answer.
@@ -187,11 +188,7 @@ fn told(journal: &Journal, run: &Hash) -> anyhow::Result<String> {
 }
 
 /// Kills a miner in this state, looks at its journal, and lets the next life go on.
-fn check(number: usize, case: &Case, node: &Node, folder: &Path) -> anyhow::Result<()> {
-    check_on(Stage::new(number, node, folder, &case.moment)?, case, node)
-}
-
-fn check_on(mut stage: Stage, case: &Case, node: &Node) -> anyhow::Result<()> {
+fn check(mut stage: Stage, case: &Case, node: &Node) -> anyhow::Result<()> {
     let run = stage.ask()?;
     let is_there = || {
         let record = node.call("ombra_getAgentRun", &json!([run]))?;
@@ -204,22 +201,20 @@ fn check_on(mut stage: Stage, case: &Case, node: &Node) -> anyhow::Result<()> {
         Ok(is_so && sent.is_none_or(|sent| account["nonce"] == json!(sent)))
     };
     stage.kill_at(&case.moment, &run, is_there)?;
-    let phase = {
-        let journal = stage.journal(node)?;
-        let told = told(&journal, &run)?;
-        ensure!(told == case.journal, "the journal has {told:?} and not {:?}", case.journal);
-        journal.entry(&run)?.context("an entry")?.phase
-    };
-    let why: Value =
-        serde_json::from_str(&stage.home.tell(&["why", &run.to_string(), "--json"])?)?;
+    let journal = journal_of(&stage.home, node)?;
+    let told = told(&journal, &run)?;
+    ensure!(told == case.journal, "the journal has {told:?} and not {:?}", case.journal);
+    let phase = journal.entry(&run)?.context("an entry")?.phase;
+    drop(journal);
+    let why = stage.home.told(&["why", &run.to_string()])?;
     ensure!(why["state"] == json!(phase.to_string()), "the program says {why}");
 
     let miner = stage.home.start()?;
     stage.requester.settled(&run).map_err(|fault| stage.home.explain(&fault))?;
-    wait_for("the miner to have nothing left", || {
+    wait_until("the miner to have nothing left", || {
         let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
         let is_over = stage.home.logged()?.matches(" over run=").count() > 0;
-        Ok((is_over && account["nonce"] == account["pendingNonce"]).then_some(()))
+        Ok(is_over && account["nonce"] == account["pendingNonce"])
     })?;
     miner.stop()?;
     check_end(&stage, &run, node)?;
@@ -236,11 +231,8 @@ fn check_end(stage: &Stage, run: &Hash, node: &Node) -> anyhow::Result<()> {
         steps.iter().map(|step| step["toolCalls"].as_array().map_or(0, Vec::len)).collect();
     ensure!(counts == [2, 1, 0], "calls of the steps: {counts:?}");
     let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
-    ensure!(
-        account["nonce"] == json!(stage.sent()),
-        "it sent other things than it must: {account}"
-    );
-    let journal = stage.journal(node)?;
+    ensure!(account["nonce"] == stage.sent(), "it sent other things than it must: {account}");
+    let journal = journal_of(&stage.home, node)?;
     ensure!(told(&journal, run)? == "over", "the journal has {:?}", told(&journal, run)?);
     drop(journal);
     let receipt = stage.home.data().join("receipt.json");
@@ -274,39 +266,32 @@ fn a_miner_killed_in_any_state_of_its_journal_goes_on_where_it_was() -> anyhow::
     let accounts = 2 * CASES.len();
     let node = Node::start(DevOptions { accounts, ..DevOptions::from_environment() })?;
     let folder = tempfile::tempdir()?;
-    let check = |number: usize, case: &Case| check(number, case, &node, folder.path());
+    let check = |number: usize, case: &Case| {
+        check(Stage::new(number, &node, folder.path(), &case.moment)?, case, &node)
+    };
     parallel::each(CASES, |case| case.name, check)
 }
 
 #[test]
 fn a_miner_killed_around_the_bond_of_a_claim_bonds_once_and_goes_on() -> anyhow::Result<()> {
-    let more = vec!["--v7".into(), "0".into()];
     let accounts = 2 * BOND_CASES.len();
-    let node = Node::start(DevOptions { accounts, more, ..DevOptions::from_environment() })?;
+    let node = Node::start(DevOptions { accounts, ..dev(&["--v7", "0"]) })?;
     let folder = tempfile::tempdir()?;
-    parallel::each(
-        BOND_CASES,
-        |case| case.name,
-        |number, case: &Case| {
-            let mut stage = Stage::new(number, &node, folder.path(), &case.moment)?;
-            stage.protection = Protection {
-                claim_bond: Some(Amount::new(BOND)),
-                refuse_ms: Some(REFUSE_MS),
-                ..Protection::default()
-            };
-            let miner = stage.home.address();
-            check_on(stage, case, &node)?;
-            // The reward is held, so what the claim has locked still is.
-            let bond = node.call("ombra_getBond", &json!([miner]))?;
-            let parts = (text(&bond, "bonded"), text(&bond, "locked"));
-            let locked = BOND.to_string();
-            ensure!(
-                parts == (locked.as_str(), locked.as_str()),
-                "it bonded other things than it must: {bond}"
-            );
-            Ok(())
-        },
-    )
+    let check = |number: usize, case: &Case| {
+        let mut stage = Stage::new(number, &node, folder.path(), &case.moment)?;
+        let claim_bond = Some(Amount::new(BOND));
+        let refuse_ms = Some(REFUSE_MS);
+        stage.protection = Protection { claim_bond, refuse_ms, ..Protection::default() };
+        let miner = stage.home.address();
+        check(stage, case, &node)?;
+        // The reward is held, so what the claim has locked still is.
+        let bond = node.call("ombra_getBond", &json!([miner]))?;
+        let is_right =
+            ["bonded", "locked"].iter().all(|part| text(&bond, part) == BOND.to_string());
+        ensure!(is_right, "it bonded other things than it must: {bond}");
+        Ok(())
+    };
+    parallel::each(BOND_CASES, |case| case.name, check)
 }
 
 #[test]
@@ -320,21 +305,19 @@ fn a_claim_that_was_overtaken_while_the_miner_was_dead_costs_nothing() -> anyhow
     stage.kill_at(moment, &run, || Ok(true))?;
 
     let mut rival = Requester::new(2, node.rpc)?;
-    let claim = Actor::new(keys(3)?.pop().context("a key")?).claim(run);
+    let claim = Actor::new(key(2)?).claim(run);
     rival.send(&Body::AgentClaim(claim))?;
     rival.send(&actor::step(run, 0, 5))?;
     let before = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
     let miner = stage.home.start()?;
-    wait_for("the miner to know that it lost", || {
-        Ok(stage.home.logged()?.contains("refused").then_some(()))
-    })?;
+    wait_until("the miner to know that it lost", || Ok(stage.home.logged()?.contains("refused")))?;
     rival.send(&Body::AgentFinish(actor::finish(run, 5, [5, MAX_FEE - 105, 100])))?;
     miner.stop()?;
     let after = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
     assert_eq!(before["balance"], after["balance"]);
     // If time allows, the miner fills the nonce that the claim leaves free with a transfer of nothing. It
     // may have been stopped between signing and sending that.
-    let told = told(&stage.journal(&node)?, &run)?;
+    let told = told(&journal_of(&stage.home, &node)?, &run)?;
     assert!(["over", "over, signed filler"].contains(&told.as_str()), "{told}");
     Ok(())
 }
@@ -357,12 +340,9 @@ const ELSEWHERE: [&str; 2] = ["filler", "sweep"];
 
 #[test]
 fn the_table_has_every_state_that_the_journal_knows() {
-    let words: BTreeSet<_> = CASES
-        .iter()
-        .chain(BOND_CASES)
-        .flat_map(|case| case.journal.split([',', ' ']))
-        .map(str::to_owned)
-        .collect();
+    let cases = CASES.iter().chain(BOND_CASES);
+    let words = cases.flat_map(|case| case.journal.split([',', ' ']));
+    let words: BTreeSet<_> = words.map(str::to_owned).collect();
     for (what, names) in [
         ("phases", names::<Phase>()),
         ("calls", names::<CallState>()),

@@ -46,8 +46,19 @@ pub(super) enum Chain {
 /// The worker looks at the run: it does so before every action.
 const LOOK: Call = Call::Run;
 
-const fn case(name: &'static str, moment: Moment, chain: Chain, journal: &'static str) -> Case {
-    Case { name, moment, chain, journal }
+/// The first state; the others differ from it in what is said of them.
+const fn case(name: &'static str) -> Case {
+    Case { name, moment: looks(""), chain: Chain::Is("pending", 0), journal: "reserved" }
+}
+
+impl Case {
+    const fn at(self, moment: Moment) -> Self {
+        Self { moment, ..self }
+    }
+
+    const fn finds(self, chain: Chain, journal: &'static str) -> Self {
+        Self { chain, journal, ..self }
+    }
 }
 
 /// Held up when it looks what is next, after something has happened.
@@ -71,187 +82,110 @@ const CLOSE: &str = "SOCIAL_BLOB_FINALIZE";
 
 /// Around the bond that the claim of a protected run needs, on a chain with fork v7.
 pub(super) const BOND_CASES: &[Case] = &[
-    case(
-        "the bond is signed, and not sent",
-        sends("", BOND, Side::Request),
-        Chain::Has("pending", 0, 0),
-        "reserved, signed bond",
-    ),
-    case(
-        "the bond is sent and included, and the answer lost",
-        sends("", BOND, Side::Answer),
-        Chain::Has("pending", 0, 1),
-        "reserved, signed bond",
-    ),
-    case(
-        "the bond is there, and the claim signed and not sent",
-        sends("", CLAIM, Side::Request),
-        Chain::Has("pending", 0, 1),
-        "claim_signed, signed claim",
-    ),
-    case(
-        "the claim has locked the bond, and the answer is lost",
-        sends("", CLAIM, Side::Answer),
-        Chain::Has("claimed", 0, 2),
-        "claim_signed, signed claim",
-    ),
-    case(
-        "the settlement is sent, the reward held, and the answer lost",
-        sends("", FINISH, Side::Answer),
-        Chain::Is("completed", 3),
-        "finish_signed, signed finish",
-    ),
+    case("the bond is signed, and not sent")
+        .at(sends("", BOND, Side::Request))
+        .finds(Chain::Has("pending", 0, 0), "reserved, signed bond"),
+    case("the bond is sent and included, and the answer lost")
+        .at(sends("", BOND, Side::Answer))
+        .finds(Chain::Has("pending", 0, 1), "reserved, signed bond"),
+    case("the bond is there, and the claim signed and not sent")
+        .at(sends("", CLAIM, Side::Request))
+        .finds(Chain::Has("pending", 0, 1), "claim_signed, signed claim"),
+    case("the claim has locked the bond, and the answer is lost")
+        .at(sends("", CLAIM, Side::Answer))
+        .finds(Chain::Has("claimed", 0, 2), "claim_signed, signed claim"),
+    case("the settlement is sent, the reward held, and the answer lost")
+        .at(sends("", FINISH, Side::Answer))
+        .finds(Chain::Is("completed", 3), "finish_signed, signed finish"),
 ];
 
 /// All others, in the order of a run's life. The run is always the same: two calls of tools, which
 /// are turns of the conversation too; thoughts, which are a blob, and a call; and an answer that takes
 /// a blob as an output and one as the answer.
 pub(super) const CASES: &[Case] = &[
-    case("a slot is reserved", looks(""), Chain::Is("pending", 0), "reserved"),
-    case(
-        "the claim is signed, and not sent",
-        sends("", CLAIM, Side::Request),
-        Chain::Is("pending", 0),
-        "claim_signed, signed claim",
-    ),
-    case(
-        "the claim is sent and included, and the answer lost",
-        sends("", CLAIM, Side::Answer),
-        Chain::Is("claimed", 0),
-        "claim_signed, signed claim",
-    ),
-    case(
-        "the claim is accepted, and its block not known",
-        Moment::Wire(Trap {
+    case("a slot is reserved").at(looks("")).finds(Chain::Is("pending", 0), "reserved"),
+    case("the claim is signed, and not sent")
+        .at(sends("", CLAIM, Side::Request))
+        .finds(Chain::Is("pending", 0), "claim_signed, signed claim"),
+    case("the claim is sent and included, and the answer lost")
+        .at(sends("", CLAIM, Side::Answer))
+        .finds(Chain::Is("claimed", 0), "claim_signed, signed claim"),
+    case("the claim is accepted, and its block not known")
+        .at(Moment::Wire(Trap {
             after: "sent AGENT_CLAIM 1",
             call: Call::Method("ombra_waitForTransaction"),
             passing: 0,
             side: Side::Answer,
-        }),
-        Chain::Is("claimed", 0),
-        "claim_signed, signed claim",
-    ),
-    case("the run is its own", looks("sent AGENT_CLAIM 1"), Chain::Is("claimed", 0), "working"),
-    case("the model is asked", Moment::Asked(1), Chain::Is("claimed", 0), "working"),
-    case(
-        "the output is written down",
-        looks("said 1"),
-        Chain::Is("claimed", 0),
-        "working, wanted wanted",
-    ),
-    case(
-        "a call that may be repeated has begun",
-        Moment::Called(1),
-        Chain::Is("claimed", 0),
-        "working, begun wanted",
-    ),
-    case(
-        "a call that must not be repeated has begun",
-        Moment::Called(2),
-        Chain::Is("claimed", 0),
-        "working, done begun",
-    ),
-    case("all calls are done", looks("called 2"), Chain::Is("claimed", 0), "working, done done"),
-    case(
-        "the step is signed, and not sent",
-        sends("", STEP, Side::Request),
-        Chain::Is("claimed", 0),
-        "step_signed, done done, 3 turns, signed step",
-    ),
-    case(
-        "the step is sent and included, and the answer lost",
-        sends("", STEP, Side::Answer),
-        Chain::Is("running", 1),
-        "step_signed, done done, 3 turns, signed step",
-    ),
-    case(
-        "the step is on the chain, and its turns are to be written",
-        looks("sent AGENT_STEP 1"),
-        Chain::Is("running", 1),
-        "working, 3 turns",
-    ),
-    case(
-        "a turn is signed, and not sent",
-        sends("", TURN, Side::Request),
-        Chain::Is("running", 1),
-        "working, 3 turns, signed turn",
-    ),
-    case(
-        "a turn is sent and included, and the answer lost",
-        sends("", TURN, Side::Answer),
-        Chain::Has("running", 1, 3),
-        "working, 3 turns, signed turn",
-    ),
-    case("the model is asked again", Moment::Asked(2), Chain::Is("running", 1), "working"),
-    case(
-        "a blob is signed, and not sent",
-        sends("", INIT, Side::Request),
-        Chain::Is("running", 1),
-        "working, done, signed blob",
-    ),
-    case(
-        "a chunk is sent and included, and the answer lost",
-        sends("", CHUNK, Side::Answer),
-        Chain::Has("running", 1, 7),
-        "working, done, signed blob",
-    ),
-    case(
-        "the end of a blob is signed, and not sent",
-        sends("", CLOSE, Side::Request),
-        Chain::Is("running", 1),
-        "working, done, signed blob",
-    ),
-    case(
-        "the last step is signed, with the end that follows from it",
-        sends("sent AGENT_STEP 2", STEP, Side::Request),
-        Chain::Is("running", 2),
-        "step_signed, no calls, 1 turns, signed step",
-    ),
-    case(
-        "the end is decided, and a turn is to be written",
-        looks("sent AGENT_STEP 3"),
-        Chain::Is("running", 3),
-        "ending, 1 turns",
-    ),
-    case(
-        "the end is decided, and a turn is signed",
-        sends("sent AGENT_STEP 3", TURN, Side::Request),
-        Chain::Is("running", 3),
-        "ending, 1 turns, signed turn",
-    ),
-    case(
-        "the end is decided, and a chunk of the answer is signed",
-        sends("sent AGENT_STEP 3", CHUNK, Side::Request),
-        Chain::Is("running", 3),
-        "ending, signed blob",
-    ),
-    case(
-        "the settlement is signed, and not sent",
-        sends("", FINISH, Side::Request),
-        Chain::Is("running", 3),
-        "finish_signed, signed finish",
-    ),
-    case(
-        "the settlement is sent and included, and the answer lost",
-        sends("", FINISH, Side::Answer),
-        Chain::Is("completed", 3),
-        "finish_signed, signed finish",
-    ),
-    case(
-        "the settlement is known to be in a block",
-        looks("sent AGENT_FINISH 1"),
-        Chain::Is("completed", 3),
-        "finish_signed",
-    ),
-    case(
-        "nothing is left to do",
-        Moment::Wire(Trap {
+        }))
+        .finds(Chain::Is("claimed", 0), "claim_signed, signed claim"),
+    case("the run is its own")
+        .at(looks("sent AGENT_CLAIM 1"))
+        .finds(Chain::Is("claimed", 0), "working"),
+    case("the model is asked").at(Moment::Asked(1)).finds(Chain::Is("claimed", 0), "working"),
+    case("the output is written down")
+        .at(looks("said 1"))
+        .finds(Chain::Is("claimed", 0), "working, wanted wanted"),
+    case("a call that may be repeated has begun")
+        .at(Moment::Called(1))
+        .finds(Chain::Is("claimed", 0), "working, begun wanted"),
+    case("a call that must not be repeated has begun")
+        .at(Moment::Called(2))
+        .finds(Chain::Is("claimed", 0), "working, done begun"),
+    case("all calls are done")
+        .at(looks("called 2"))
+        .finds(Chain::Is("claimed", 0), "working, done done"),
+    case("the step is signed, and not sent")
+        .at(sends("", STEP, Side::Request))
+        .finds(Chain::Is("claimed", 0), "step_signed, done done, 3 turns, signed step"),
+    case("the step is sent and included, and the answer lost")
+        .at(sends("", STEP, Side::Answer))
+        .finds(Chain::Is("running", 1), "step_signed, done done, 3 turns, signed step"),
+    case("the step is on the chain, and its turns are to be written")
+        .at(looks("sent AGENT_STEP 1"))
+        .finds(Chain::Is("running", 1), "working, 3 turns"),
+    case("a turn is signed, and not sent")
+        .at(sends("", TURN, Side::Request))
+        .finds(Chain::Is("running", 1), "working, 3 turns, signed turn"),
+    case("a turn is sent and included, and the answer lost")
+        .at(sends("", TURN, Side::Answer))
+        .finds(Chain::Has("running", 1, 3), "working, 3 turns, signed turn"),
+    case("the model is asked again").at(Moment::Asked(2)).finds(Chain::Is("running", 1), "working"),
+    case("a blob is signed, and not sent")
+        .at(sends("", INIT, Side::Request))
+        .finds(Chain::Is("running", 1), "working, done, signed blob"),
+    case("a chunk is sent and included, and the answer lost")
+        .at(sends("", CHUNK, Side::Answer))
+        .finds(Chain::Has("running", 1, 7), "working, done, signed blob"),
+    case("the end of a blob is signed, and not sent")
+        .at(sends("", CLOSE, Side::Request))
+        .finds(Chain::Is("running", 1), "working, done, signed blob"),
+    case("the last step is signed, with the end that follows from it")
+        .at(sends("sent AGENT_STEP 2", STEP, Side::Request))
+        .finds(Chain::Is("running", 2), "step_signed, no calls, 1 turns, signed step"),
+    case("the end is decided, and a turn is to be written")
+        .at(looks("sent AGENT_STEP 3"))
+        .finds(Chain::Is("running", 3), "ending, 1 turns"),
+    case("the end is decided, and a turn is signed")
+        .at(sends("sent AGENT_STEP 3", TURN, Side::Request))
+        .finds(Chain::Is("running", 3), "ending, 1 turns, signed turn"),
+    case("the end is decided, and a chunk of the answer is signed")
+        .at(sends("sent AGENT_STEP 3", CHUNK, Side::Request))
+        .finds(Chain::Is("running", 3), "ending, signed blob"),
+    case("the settlement is signed, and not sent")
+        .at(sends("", FINISH, Side::Request))
+        .finds(Chain::Is("running", 3), "finish_signed, signed finish"),
+    case("the settlement is sent and included, and the answer lost")
+        .at(sends("", FINISH, Side::Answer))
+        .finds(Chain::Is("completed", 3), "finish_signed, signed finish"),
+    case("the settlement is known to be in a block")
+        .at(looks("sent AGENT_FINISH 1"))
+        .finds(Chain::Is("completed", 3), "finish_signed"),
+    case("nothing is left to do")
+        .at(Moment::Wire(Trap {
             after: "sent AGENT_FINISH 1",
             call: LOOK,
             passing: 1,
             side: Side::Request,
-        }),
-        Chain::Is("completed", 3),
-        "over",
-    ),
+        }))
+        .finds(Chain::Is("completed", 3), "over"),
 ];

@@ -1,13 +1,15 @@
 //! A node that was never there, or away for long, gets blocks in batches before it takes part.
 
-use serde_json::{Value, json};
+use anyhow::Context as _;
+use serde_json::json;
 use testkit::http::{Connection, send_body};
-use testkit::net::{Member, Net, NetOptions, log_field};
-use testkit::node::wait_for;
+use testkit::net::{Member, Net, log_field};
+use testkit::node::{wait_for, wait_until};
 use testkit::workload::Workload;
 
 use super::liar::{Liar, Lie};
 use crate::fake_peer::gossip_address;
+use crate::support::chain;
 
 /// Blocks of the chain that is caught up with.
 const BLOCKS: u64 = 2_500;
@@ -16,11 +18,8 @@ const NEWCOMER: usize = 3;
 /// A chain of one validator that makes a block every few milliseconds, and three followers of which
 /// the last has not been started.
 fn long_chain(blocks: u64) -> anyhow::Result<Net> {
-    let params = vec!["minBlockIntervalMs=2".to_owned(), "heartbeatMs=2".to_owned()];
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 3) })?;
-    for member in &mut net.members[..NEWCOMER] {
-        member.start()?;
-    }
+    let mut net = Net::make_as(&chain(1, 3, &["minBlockIntervalMs=2", "heartbeatMs=2"]))?;
+    net.members[..NEWCOMER].iter_mut().try_for_each(Member::start)?;
     let texts = Workload::transfers(2_000, 10)?;
     for texts in texts.waves.into_iter().flat_map(|wave| wave.by_sender) {
         for part in texts.chunks(50) {
@@ -39,11 +38,6 @@ fn syncing(member: &Member) -> anyhow::Result<bool> {
     Ok(info["syncing"].as_bool().expect("chainInfo tells it"))
 }
 
-fn check(readiness: &Value, name: &str) -> Value {
-    let checks = readiness["checks"].as_array().into_iter().flatten();
-    checks.clone().find(|check| check["name"] == name).cloned().expect("the check is listed")
-}
-
 #[test]
 fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() -> anyhow::Result<()>
 {
@@ -56,21 +50,18 @@ fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() ->
             anyhow::ensure!(newcomer.height()? == 0, "it caught up unseen");
             return Ok(None);
         }
-        let lag = check(&seen, "lag");
-        let detail = lag["detail"].as_str().unwrap_or_default().to_owned();
-        if !detail.starts_with("catching up") {
+        let mut checks = seen["checks"].as_array().into_iter().flatten();
+        let lag = checks.find(|check| check["name"] == "lag").context("the check is listed")?;
+        if !lag["detail"].as_str().unwrap_or_default().starts_with("catching up") {
             return Ok(None);
         }
         assert_eq!((&json!(false), &json!(false)), (&seen["ready"], &lag["ok"]), "{seen}");
         Ok(Some(()))
     })?;
     let text = Workload::transfers(1, 1)?.waves.remove(0).by_sender.remove(0).remove(0);
-    let refused: Value =
-        serde_json::from_str(&Connection::open(newcomer.rpc)?.post(&send_body(&[text]))?)?;
-    assert_eq!(
-        (&json!(-32052), &json!("SYNCING")),
-        (&refused["error"]["code"], &refused["error"]["data"]["code"])
-    );
+    let refused = Connection::open(newcomer.rpc)?.send(&text)?;
+    let error = &refused["error"];
+    assert_eq!(json!([-32052, "SYNCING"]), json!([error["code"], error["data"]["code"]]));
     // Queries are answered meanwhile, of any block that is there.
     newcomer.reaches(50)?;
     assert_eq!(net.members[0].block_hash(50)?, newcomer.block_hash(50)?);
@@ -89,15 +80,15 @@ fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() ->
     assert!(resumed >= height, "it goes on at {resumed}, it had {height}");
     net.members[2].kill()?;
     net.same_block(BLOCKS)?;
-    wait_for("it to be there", || Ok((!syncing(&net.members[NEWCOMER])?).then_some(())))?;
+    wait_until("it to be there", || Ok(!syncing(&net.members[NEWCOMER])?))?;
     assert!(net.members[NEWCOMER].logged()?.contains("caught up"));
     // It follows what is made from now on.
     let next = net.members[0].height()? + 20;
     net.same_block(next)?;
     // Whether it is ready as a whole depends on the age of a tip that changes every few milliseconds.
-    wait_for("it not to lag", || {
+    wait_until("it not to lag", || {
         let lag = net.members[NEWCOMER].check("lag")?;
-        Ok((lag["ok"] == json!(true)).then_some(()))
+        Ok(lag["ok"] == json!(true))
     })
 }
 
@@ -105,11 +96,9 @@ fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() ->
 fn peers_that_lie_about_blocks_are_kept_out_and_the_others_are_enough() -> anyhow::Result<()> {
     let mut net = long_chain(300)?;
     let lies = [Lie::Block, Lie::Certificate, Lie::Silence];
-    let liars: Vec<Liar> = lies
-        .into_iter()
-        .map(|lie| Liar::start(&net.members[0], lie))
-        .collect::<anyhow::Result<_>>()?;
-    let mut peers: Vec<String> = liars.iter().map(Liar::address).collect();
+    let liars = lies.map(|lie| Liar::start(&net.members[0], lie));
+    let liars: Vec<Liar> = liars.into_iter().collect::<anyhow::Result<_>>()?;
+    let mut peers: Vec<String> = liars.iter().map(|liar| liar.peer.address()).collect();
     // A node that begins wants the same blocks of two of those that it names.
     peers.push(gossip_address(&net.members[0])?);
     peers.push(gossip_address(&net.members[1])?);
@@ -117,18 +106,19 @@ fn peers_that_lie_about_blocks_are_kept_out_and_the_others_are_enough() -> anyho
     net.members[NEWCOMER].start_with(&[variable])?;
 
     let newcomer = &net.members[NEWCOMER];
-    wait_for("the liars to be kept out", || {
+    wait_until("the liars to be kept out", || {
         let log = newcomer.logged()?;
         let kept_out = |liar: &Liar| {
-            log.lines()
-                .any(|line| line.contains("keeping a peer out") && line.contains(&liar.peer_id()))
+            log.lines().any(|line| {
+                line.contains("keeping a peer out") && line.contains(&liar.peer.peer_id())
+            })
         };
-        Ok(liars[..2].iter().all(kept_out).then_some(()))
+        Ok(liars[..2].iter().all(kept_out))
     })?;
     net.same_block(300)?;
-    wait_for("the newcomer to be there", || {
+    wait_until("the newcomer to be there", || {
         let log = newcomer.logged()?;
-        Ok((log.contains("caught up") && !syncing(newcomer)?).then_some(()))
+        Ok(log.contains("caught up") && !syncing(newcomer)?)
     })?;
     assert!(liars.iter().all(|liar| liar.asked() > 0), "each of them was asked");
     net.same_block(net.members[0].height()?)?;

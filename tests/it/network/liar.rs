@@ -31,7 +31,7 @@ pub(crate) struct Liar {
     chain: Arc<Forger>,
     /// Dropped before the peer, which would wait for who waits for it.
     _gate: Sender<()>,
-    peer: FakePeer,
+    pub(crate) peer: FakePeer,
 }
 
 impl Liar {
@@ -46,15 +46,6 @@ impl Liar {
         anyhow::ensure!(!blocks.is_empty(), "the liar has learned no block");
         *chain.blocks.lock() = blocks;
         Ok(Self { chain, _gate: gate, peer })
-    }
-
-    /// Where others reach it.
-    pub(crate) fn address(&self) -> String {
-        self.peer.address()
-    }
-
-    pub(crate) fn peer_id(&self) -> String {
-        self.peer.peer_id()
     }
 
     /// How often it was asked for blocks.

@@ -3,6 +3,8 @@
 use testkit::net::Net;
 use testkit::workload::Workload;
 
+use crate::support::logs;
+
 /// Signed transfers of one account, in nonce order.
 fn transfers(count: usize) -> anyhow::Result<std::vec::IntoIter<String>> {
     let work = Workload::transfers(count, 1)?;
@@ -65,10 +67,7 @@ fn a_node_of_another_genesis_is_refused_with_a_reason() -> anyhow::Result<()> {
     let mut stranger = Net::make(1, 0)?;
     stranger.members[0].start()?;
     net.members[1].add_gossip_peer(&stranger.members[0])?;
-    testkit::node::wait_for("the rejection in the log", || {
-        let log = net.members[1].logged()?;
-        Ok(log.contains("refusing a node of another network").then_some(()))
-    })?;
+    logs(&net.members[1], "refusing a node of another network")?;
     assert_eq!(1, net.members[1].peers()?.len(), "only the own validator");
     net.members[1].kill()
 }

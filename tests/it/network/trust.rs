@@ -3,17 +3,17 @@
 //! The validator's key signs two histories from the same genesis, as keys may that were sold when
 //! they were worth nothing any more. All certificates of both are good.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::net::{Member, Net, NetOptions};
-use testkit::node::{binary, wait_for};
+use testkit::net::{Member, Net};
+use testkit::node::{program, wait_until};
 use testkit::process::Signal;
 
 use super::liar::{Liar, Lie};
 use crate::fake_peer::gossip_address;
+use crate::support::{chain, printed};
 
 const VALIDATOR: usize = 0;
 const FOLLOWER: usize = 1;
@@ -35,8 +35,7 @@ struct Histories {
 
 impl Histories {
     fn make() -> anyhow::Result<Self> {
-        let params = vec!["minBlockIntervalMs=2".to_owned(), "heartbeatMs=2".to_owned()];
-        let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 3) })?;
+        let mut net = Net::make_as(&chain(1, 3, &["minBlockIntervalMs=2", "heartbeatMs=2"]))?;
         net.members[VALIDATOR].start()?;
         net.members[VALIDATOR].reaches(BLOCKS)?;
         let liar = Liar::start(&net.members[VALIDATOR], Lie::Nothing)?;
@@ -45,9 +44,9 @@ impl Histories {
         net.members[VALIDATOR].kill()?;
         std::fs::remove_dir_all(net.members[VALIDATOR].home().join("data"))?;
         // It must not learn the first one from the liar.
-        net.members[VALIDATOR].start_with(&[(PEERS, json!([]).to_string())])?;
-        let alone = json!([gossip_address(&net.members[VALIDATOR])?]).to_string();
-        net.members[FOLLOWER].start_with(&[(PEERS, alone)])?;
+        net.members[VALIDATOR].start_with(&[named(&[])])?;
+        let validator = gossip_address(&net.members[VALIDATOR])?;
+        net.members[FOLLOWER].start_with(&[named(&[validator])])?;
         net.members[FOLLOWER].reaches(HEIGHT)?;
         ensure!(first != net.members[VALIDATOR].block_hash(HEIGHT)?, "it is the same history");
         Ok(Self { net, liar })
@@ -59,12 +58,17 @@ impl Histories {
 
     /// The settings that name these peers, the liar first.
     fn peers(&self, honest: &[usize]) -> anyhow::Result<(&'static str, String)> {
-        let mut peers = vec![self.liar.address()];
+        let mut peers = vec![self.liar.peer.address()];
         for at in honest {
             peers.push(gossip_address(&self.net.members[*at])?);
         }
-        Ok((PEERS, json!(peers).to_string()))
+        Ok(named(&peers))
     }
+}
+
+/// The setting that a node knows no others than these.
+fn named(peers: &[String]) -> (&'static str, String) {
+    (PEERS, json!(peers).to_string())
 }
 
 /// The settings that trust a block.
@@ -77,13 +81,10 @@ fn trusting(height: u64, hash: &str) -> [(&'static str, String); 2] {
 
 /// Waits until a node that has no block says that it waits for a second peer.
 fn waits_for_a_second(newcomer: &Member) -> anyhow::Result<()> {
-    wait_for("the newcomer to say what it waits for", || {
+    wait_until("the newcomer to say what it waits for", || {
         ensure!(newcomer.height()? == 0, "it has taken the word of one");
-        let lag = newcomer.check("lag")?;
-        Ok(lag["detail"]
-            .as_str()
-            .is_some_and(|it| it.contains("two of the named peers"))
-            .then_some(()))
+        let detail = newcomer.check("lag")?["detail"].to_string();
+        Ok(detail.contains("two of the named peers"))
     })
 }
 
@@ -114,11 +115,9 @@ fn a_newcomer_takes_the_chain_that_two_named_peers_have_and_not_the_one_of_the_f
     let told = log.lines().filter(|line| line.contains("no block is trusted (`sync.trusted`)"));
     assert_eq!(1, told.count(), "{log}");
     let ready = newcomer.readiness()?;
-    assert_eq!(
-        (&json!("chain"), &json!(1_209_600_000)),
-        (&ready["trust"]["anchor"], &ready["trust"]["periodMs"]),
-    );
-    assert!(ready["trust"]["ageMs"].as_u64().is_some_and(|age| age < 60_000), "{ready}");
+    let trust = &ready["trust"];
+    assert_eq!(json!(["chain", 1_209_600_000]), json!([trust["anchor"], trust["periodMs"]]));
+    assert!(trust["ageMs"].as_u64().is_some_and(|age| age < 60_000), "{ready}");
     Ok(())
 }
 
@@ -127,28 +126,24 @@ fn a_newcomer_of_which_one_of_two_peers_is_away_waits_for_it() -> anyhow::Result
     let mut histories = Histories::make()?;
     let away = format!("/ip4/127.0.0.1/tcp/{}", histories.net.members[2].rpc.port() + 3);
     let validator = gossip_address(&histories.net.members[VALIDATOR])?;
-    let peers = (PEERS, json!([validator, away]).to_string());
-    histories.newcomer().start_with(&[peers])?;
+    histories.newcomer().start_with(&[named(&[validator.clone(), away])])?;
     let newcomer = &histories.net.members[NEWCOMER];
     waits_for_a_second(newcomer)?;
     assert_eq!(json!("genesis"), newcomer.readiness()?["trust"]["anchor"]);
-    let alone = json!([validator]).to_string();
-    histories.net.members[2].start_with(&[(PEERS, alone)])?;
+    histories.net.members[2].start_with(&[named(&[validator])])?;
     histories.net.members[NEWCOMER].reaches(HEIGHT)
 }
 
 #[test]
 fn one_of_two_named_peers_that_claims_to_have_nothing_is_no_voice() -> anyhow::Result<()> {
-    let params = vec!["minBlockIntervalMs=2".to_owned(), "heartbeatMs=50".to_owned()];
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 3) })?;
-    net.members[VALIDATOR].start_with(&[(PEERS, json!([]).to_string())])?;
+    let mut net = Net::make_as(&chain(1, 3, &["minBlockIntervalMs=2", "heartbeatMs=50"]))?;
+    net.members[VALIDATOR].start_with(&[named(&[])])?;
     net.members[VALIDATOR].reaches(HEIGHT)?;
     let liar = Liar::start(&net.members[VALIDATOR], Lie::Ignorance)?;
     let validator = gossip_address(&net.members[VALIDATOR])?;
-    net.members[FOLLOWER].start_with(&[(PEERS, json!([validator]).to_string())])?;
-    let mut peers = vec![liar.address(), validator];
-    let settings =
-        |peers: &[String]| [(PEERS, json!(peers).to_string()), (PERIOD.0, PERIOD.1.to_owned())];
+    net.members[FOLLOWER].start_with(&[named(std::slice::from_ref(&validator))])?;
+    let mut peers = vec![liar.peer.address(), validator];
+    let settings = |peers: &[String]| [named(peers), (PERIOD.0, PERIOD.1.to_owned())];
     net.members[NEWCOMER].start_with(&settings(&peers))?;
     waits_for_a_second(&net.members[NEWCOMER])?;
     let begun = Instant::now();
@@ -167,7 +162,7 @@ fn one_of_two_named_peers_that_claims_to_have_nothing_is_no_voice() -> anyhow::R
 #[test]
 fn validators_that_need_each_other_begin_although_a_third_named_peer_is_away() -> anyhow::Result<()>
 {
-    let mut net = Net::make_as(&NetOptions::new(2, 1))?;
+    let mut net = Net::make(2, 1)?;
     let period = [(PERIOD.0, PERIOD.1.to_owned())];
     for at in [0, 1] {
         net.members[at].start_with(&period)?;
@@ -177,9 +172,9 @@ fn validators_that_need_each_other_begin_although_a_third_named_peer_is_away() -
         net.members[at].reaches(2)?;
         net.members[at].kill()?;
     }
-    wait_for("the last block to be old", || {
+    wait_until("the last block to be old", || {
         let begun = net.members[0].home().join("config.toml").metadata()?.modified()?;
-        Ok((begun.elapsed()? > Duration::from_secs(5)).then_some(()))
+        Ok(begun.elapsed()? > Duration::from_secs(5))
     })?;
     for at in [0, 1] {
         net.members[at].start_with(&period)?;
@@ -202,7 +197,7 @@ fn a_chain_without_the_trusted_block_is_refused_and_nothing_after_it_is_written(
     let log = newcomer.logged()?;
     assert!(log.contains(&format!("block {HEIGHT} is ")) && log.contains(&honest), "{log}");
     // It has the liar's blocks before that height, and no other.
-    newcomer.start_with(&[(PEERS, json!([]).to_string())])?;
+    newcomer.start_with(&[named(&[])])?;
     assert_eq!(HEIGHT - 1, newcomer.height()?);
     newcomer.kill()?;
     std::fs::remove_dir_all(newcomer.home().join("data"))?;
@@ -247,10 +242,7 @@ fn the_pair_to_trust_comes_from_a_node_that_one_trusts() -> anyhow::Result<()> {
     net.members[0].reaches(1)?;
     let rpc = format!("http://{}", net.members[0].rpc);
     let ask = |more: &[&str]| -> anyhow::Result<String> {
-        let mut command = Command::new(binary());
-        let output = command.args(["query", "trusted", "--rpc", &rpc]).args(more).output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(String::from_utf8(output.stdout)?)
+        printed(program().args(["query", "trusted", "--rpc", &rpc]).args(more).output()?)
     };
     let pair: Value = serde_json::from_str(&ask(&["--json"])?)?;
     let height = pair["height"].as_u64().context("a height")?;

@@ -1,9 +1,9 @@
 //! Alarms: they appear with the right reason, are logged once, and end.
 
 use serde_json::{Value, json};
-use testkit::http::Connection;
 
 use super::scene::{Miner, Scene};
+use crate::support::printed;
 
 /// The alarm of this name in a status.
 fn alarm<'a>(status: &'a Value, name: &str) -> Option<&'a str> {
@@ -20,9 +20,7 @@ fn idle_for(scene: &Scene, reason: &str) -> anyhow::Result<()> {
 }
 
 fn is_measured(miner: &Miner, sample: &str) -> anyhow::Result<bool> {
-    let address = miner.metrics.ok_or_else(|| anyhow::anyhow!("no metrics"))?;
-    let text = Connection::open(address)?.get("/metrics")?;
-    Ok(text.lines().any(|line| line == sample))
+    Ok(miner.get("/metrics")?.lines().any(|line| line == sample))
 }
 
 #[test]
@@ -37,8 +35,7 @@ fn a_low_balance_is_an_alarm_until_money_comes() -> anyhow::Result<()> {
     assert!(scene.tell(&["status"])?.contains("balance_low, for"));
     assert!(is_measured(&miner, "ombra_miner_alarm{alarm=\"balance_low\"} 1")?);
     let url = format!("http://{}", scene.node.rpc);
-    let paid = scene.node.ombra(&["tx", "transfer", "dev:1", "1", "--dev", "0", "--rpc", &url])?;
-    assert!(paid.status.success(), "{}", String::from_utf8_lossy(&paid.stderr));
+    printed(scene.node.ombra(&["tx", "transfer", "dev:1", "1", "--dev", "0", "--rpc", &url])?)?;
     scene.until("the end of the alarm", |status| alarm(status, "balance_low").is_none())?;
     let log = scene.log()?;
     assert_eq!(1, log.matches("less than balance_micro_min").count(), "{log}");
@@ -69,10 +66,7 @@ fn no_work_is_an_alarm_with_the_reason_of_the_moment() -> anyhow::Result<()> {
     scene.until("work", |status| status["today"]["claims"] == json!(1))?;
     idle_for(&scene, "no run waits for a miner")?;
     let log = scene.log()?;
-    assert_eq!(
-        (2, 1),
-        (log.matches("no work for").count(), log.matches("is over").count()),
-        "{log}"
-    );
+    let counts = ["no work for", "is over"].map(|what| log.matches(what).count());
+    assert_eq!([2, 1], counts, "{log}");
     Ok(())
 }

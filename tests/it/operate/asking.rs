@@ -39,12 +39,10 @@ fn a_running_miner_says_what_its_journal_says_after_kill_nine() -> anyhow::Resul
     let ask = || asked.iter().map(|arguments| scene.tell(arguments)).collect::<Result<Vec<_>, _>>();
     let told = ask()?;
     let runs: Value = serde_json::from_str(&told[1])?;
-    assert_eq!(
-        (&json!(run), &json!(2 * ANSWER_TOKENS)),
-        (&runs[0]["run"], &runs[0]["reward_micro"])
-    );
-    assert_eq!((&json!(2), &json!(2 * ANSWER_TOKENS)), (&runs[0]["steps"], &runs[0]["tokens"]));
-    assert_eq!(json!("ended as completed, reward 14 micro"), runs[0]["state"]);
+    let (first, tokens) = (&runs[0], 2 * ANSWER_TOKENS);
+    assert_eq!(json!([run, tokens]), json!([first["run"], first["reward_micro"]]));
+    assert_eq!(json!([2, tokens]), json!([first["steps"], first["tokens"]]));
+    assert_eq!(json!("ended as completed, reward 14 micro"), first["state"]);
     let unknown = scene.refused(&["why", &"0".repeat(64)])?;
     assert!(unknown.1.contains("the journal has no run"), "{}", unknown.1);
 

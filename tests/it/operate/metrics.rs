@@ -9,43 +9,23 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use testkit::dashboards::{MINERS, OF_PROMETHEUS, names_in};
-use testkit::http::Connection;
 use testkit::model::ANSWER_TOKENS;
 use testkit::node::wait_for;
 
 use super::scene::{Miner, Scene};
+use crate::support::samples;
 
 /// What is there only while something is wrong, or once something was looked at.
 const SOMETIMES: &[&str] = &["ombra_miner_no_work", "ombra_miner_run_seen_seconds"];
 
-fn get(miner: &Miner, path: &str) -> anyhow::Result<String> {
-    Connection::open(miner.metrics.context("metrics are served")?)?.get_any(path)
-}
-
-/// Every sample by its name and labels, read as Prometheus reads them.
-fn samples(miner: &Miner) -> anyhow::Result<BTreeMap<String, f64>> {
-    let text = get(miner, "/metrics")?;
-    anyhow::ensure!(text.ends_with("# EOF\n"), "the end is missing: {text}");
-    let mut samples = BTreeMap::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let (name, value) = line.rsplit_once(' ').with_context(|| line.to_owned())?;
-        let value: f64 = value.parse().with_context(|| line.to_owned())?;
-        anyhow::ensure!(name.starts_with("ombra_miner_"), "{line}");
-        anyhow::ensure!(samples.insert(name.to_owned(), value).is_none(), "{line} comes twice");
-    }
-    Ok(samples)
-}
-
-fn ready(miner: &Miner) -> anyhow::Result<Value> {
-    Ok(serde_json::from_str(&get(miner, "/readyz")?)?)
+/// Every sample by its name without what all of them begin with, and by its labels.
+fn samples_of(miner: &Miner) -> anyhow::Result<BTreeMap<String, f64>> {
+    samples(&miner.get("/metrics")?, "ombra_miner_")
 }
 
 fn check(answer: &Value, name: &str) -> Value {
-    let checks = answer["checks"].as_array().into_iter().flatten();
-    checks
-        .into_iter()
-        .find(|check| check["name"] == name)
-        .map_or(Value::Null, |it| it["ok"].clone())
+    let mut checks = answer["checks"].as_array().into_iter().flatten();
+    checks.find(|check| check["name"] == name).map_or(Value::Null, |it| it["ok"].clone())
 }
 
 #[test]
@@ -55,8 +35,8 @@ fn a_run_is_measured_and_an_absent_node_is_not_ready() -> anyhow::Result<()> {
     let run = scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
     scene.settled(&run)?;
     let measured = wait_for("the run to be counted", || {
-        let measured = samples(&miner)?;
-        let runs = measured.get("ombra_miner_runs_total{status=\"completed\"}");
+        let measured = samples_of(&miner)?;
+        let runs = measured.get("runs_total{status=\"completed\"}");
         Ok((runs == Some(&1.0)).then_some(measured))
     })?;
     let tokens = f64::from(u32::try_from(ANSWER_TOKENS)?);
@@ -79,24 +59,24 @@ fn a_run_is_measured_and_an_absent_node_is_not_ready() -> anyhow::Result<()> {
         ("alarm{alarm=\"no_work\"}", 0.0),
     ];
     for (name, value) in expected {
-        assert_eq!(Some(&value), measured.get(&format!("ombra_miner_{name}")), "{name}");
+        assert_eq!(Some(&value), measured.get(name), "{name}");
     }
     for name in ["balance_micro", "journal_write_seconds_count", "prompt_tokens_total"] {
-        assert!(measured[&format!("ombra_miner_{name}")] > 0.0, "{name}");
+        assert!(measured[name] > 0.0, "{name}");
     }
-    assert_eq!("ok\n", get(&miner, "/healthz")?);
-    assert_eq!(json!(true), ready(&miner)?["ready"]);
+    assert_eq!("ok\n", miner.get("/healthz")?);
+    assert_eq!(json!(true), miner.ready()?["ready"]);
 
     scene.node.kill()?;
     let answer = wait_for("the node to be missed", || {
-        let answer = ready(&miner)?;
+        let answer = miner.ready()?;
         Ok((check(&answer, "node") == json!(false)).then_some(answer))
     })?;
-    assert_eq!((json!(false), json!(true)), (answer["ready"].clone(), check(&answer, "backend")));
-    assert_eq!("ok\n", get(&miner, "/healthz")?);
-    let measured = samples(&miner)?;
-    assert_eq!(0.0, measured["ombra_miner_node_ready"]);
-    assert!(measured["ombra_miner_balance_micro"] > 0.0, "what the node said last is kept");
+    assert_eq!(json!([false, true]), json!([answer["ready"], check(&answer, "backend")]));
+    assert_eq!("ok\n", miner.get("/healthz")?);
+    let measured = samples_of(&miner)?;
+    assert_eq!(0.0, measured["node_ready"]);
+    assert!(measured["balance_micro"] > 0.0, "what the node said last is kept");
     Ok(())
 }
 
@@ -109,7 +89,7 @@ fn requests_that_are_never_finished_do_not_keep_the_miner_from_ending() -> anyho
     let mut control = UnixStream::connect(scene.home().join("control.sock"))?;
     control.write_all(b"GET /status HTTP/1.1\r\n")?;
     // Who came later was answered, so both connections stand.
-    assert_eq!("ok\n", get(&miner, "/healthz")?);
+    assert_eq!("ok\n", miner.get("/healthz")?);
     scene.status()?;
     let began = Instant::now();
     miner.stop()?;
@@ -122,9 +102,10 @@ fn every_metric_of_the_alerts_and_of_the_dashboard_is_measured() -> anyhow::Resu
     let mut scene = Scene::new()?;
     let miner = scene.mine()?;
     scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
-    let name = |sample: &String| sample.split('{').next().unwrap_or_default().to_owned();
+    let name =
+        |sample: &String| format!("ombra_miner_{}", sample.split('{').next().unwrap_or_default());
     let measured = wait_for("a settled run", || {
-        let names: BTreeSet<_> = samples(&miner)?.keys().map(name).collect();
+        let names: BTreeSet<_> = samples_of(&miner)?.keys().map(name).collect();
         Ok(names.contains("ombra_miner_runs_total").then_some(names))
     })?;
     let asked_for = names_in(MINERS, "miner-alerts.yml")?;

@@ -7,12 +7,13 @@ use std::sync::mpsc;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use testkit::actor::Actor;
+use testkit::http::Connection;
+use testkit::miners::{Requester, Wish, micro};
 use testkit::model::ModelServer;
 use testkit::node::{DevOptions, Node, program, wait_for};
-use testkit::process::{Process, ended, lines_to};
-use types::Body;
-use wallet::accounts::development_account;
+use testkit::process::{Process, ended, lines_to, output};
+
+use crate::support::printed;
 
 /// The address of development account 1.
 pub(super) const MINER: &str = "69779141b27f1fb5062164ab88e27a4d00e34862";
@@ -23,7 +24,7 @@ pub(super) struct Scene {
     pub(super) rpc: SocketAddr,
     pub(super) folder: tempfile::TempDir,
     model: ModelServer,
-    requester: Actor,
+    requester: Requester,
 }
 
 /// A miner that runs.
@@ -51,6 +52,16 @@ impl Miner {
         Ok(())
     }
 
+    /// What it answers where its metrics are.
+    pub(super) fn get(&self, path: &str) -> anyhow::Result<String> {
+        Connection::open(self.metrics.context("metrics are served")?)?.get_any(path)
+    }
+
+    /// What `/readyz` says.
+    pub(super) fn ready(&self) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.get("/readyz")?)?)
+    }
+
     /// Stops it in order.
     pub(super) fn stop(self) -> anyhow::Result<()> {
         self.process.stop()
@@ -63,7 +74,7 @@ impl Scene {
         let rpc = node.rpc;
         let folder = tempfile::tempdir()?;
         let model = ModelServer::start("math_eval", &json!({ "expression": "17*23" }))?;
-        let requester = Actor::new(development_account(0)?);
+        let requester = Requester::new(0, rpc)?;
         let scene = Self { node, rpc, folder, model, requester };
         scene.configure("")?;
         Ok(scene)
@@ -71,17 +82,14 @@ impl Scene {
 
     /// Writes the miner's configuration: the model, and more settings of [policy] and other tables.
     pub(super) fn configure(&self, more: &str) -> anyhow::Result<()> {
-        let text = format!("{}{more}\n[engine]\npoll_ms = 100\n", self.model.settings());
-        // In one step, as an editor should.
-        std::fs::write(self.path("new.toml"), text)?;
-        std::fs::rename(self.path("new.toml"), self.config())?;
-        Ok(())
+        let model = self.model.settings();
+        self.write_config(&format!("{model}{more}\n[engine]\npoll_ms = 100\n"))
     }
 
-    /// Names a model's server that is not there.
-    pub(super) fn without_model(&self) -> anyhow::Result<()> {
-        let text = "[backend]\nurl = \"http://127.0.0.1:1\"\nmodel = \"rule\"\n";
-        Ok(std::fs::write(self.config(), text)?)
+    /// Writes a configuration of the miner, in one step, as an editor should.
+    pub(super) fn write_config(&self, text: &str) -> anyhow::Result<()> {
+        std::fs::write(self.path("new.toml"), text)?;
+        Ok(std::fs::rename(self.path("new.toml"), self.config())?)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -137,10 +145,7 @@ impl Scene {
 
     /// What a command about the miner prints. It needs no wallet: the folder has one miner.
     pub(super) fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let mut command = self.command(arguments);
-        let told = ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
-        anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        Ok(String::from_utf8(told.stdout)?)
+        printed(output(&mut self.command(arguments))?)
     }
 
     /// What `status --json` says.
@@ -172,6 +177,12 @@ impl Scene {
         Ok((status.code(), std::fs::read_to_string(self.path("refused"))?))
     }
 
+    /// The same of a miner that cannot start.
+    pub(super) fn refused_to_mine(&self) -> anyhow::Result<(Option<i32>, String)> {
+        let config = self.config().display().to_string();
+        self.refused(&["--dev", "1", "--config", &config])
+    }
+
     /// Asks for a run with tools; answers its id. Nobody waits for it.
     pub(super) fn request(
         &mut self,
@@ -179,15 +190,8 @@ impl Scene {
         max_fee: u64,
         tool: &str,
     ) -> anyhow::Result<String> {
-        let mut request = self.requester.request(prompt, max_fee, 10);
-        request.tools_whitelist = vec![tool.to_owned()];
-        let id = request.agent_run_id.to_string();
-        let text = self.requester.sign(&Body::AgentRequest(request));
-        self.node.call("ombra_sendTransaction", &serde_json::from_str(&format!("[{text}]"))?)?;
-        wait_for("the run to be on the chain", || {
-            Ok(self.node.call("ombra_getAgentRun", &json!([id])).ok())
-        })?;
-        Ok(id)
+        let wish = Wish { max_fee, ..Wish::new(prompt, &[tool]) };
+        Ok(self.requester.ask(&wish)?.to_string())
     }
 
     /// Waits until a run has ended; answers its record.
@@ -201,7 +205,6 @@ impl Scene {
 
     /// The micro-OMBRA of an account.
     pub(super) fn balance(&self, address: &str) -> anyhow::Result<u64> {
-        let account = self.node.call("ombra_getAccount", &json!([address]))?;
-        Ok(account["balance"].as_str().context("a balance")?.parse()?)
+        micro(&self.node.call("ombra_getAccount", &json!([address]))?, "balance")
     }
 }

@@ -5,18 +5,14 @@ use std::os::unix::net::UnixDatagram;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use testkit::http::Connection;
-use testkit::node::{PATIENCE, wait_for};
+use testkit::model::ModelServer;
+use testkit::node::{PATIENCE, wait_until};
 
 use super::scene::{Miner, Scene};
 
-fn get(miner: &Miner, path: &str) -> anyhow::Result<String> {
-    Connection::open(miner.metrics.context("metrics are served")?)?.get_any(path)
-}
-
 /// Why the check `start` fails; none if there is no such check.
 fn start_fails(miner: &Miner) -> anyhow::Result<Option<String>> {
-    let answer: Value = serde_json::from_str(&get(miner, "/readyz")?)?;
+    let answer = miner.ready()?;
     let checks = answer["checks"].as_array().context("checks")?;
     let Some(start) = checks.iter().find(|it| it["name"] == "start") else { return Ok(None) };
     assert_eq!((&json!(false), &json!(false)), (&start["ok"], &answer["ready"]));
@@ -45,10 +41,10 @@ fn a_miner_started_before_its_node_says_so_and_works_when_the_node_is_there() ->
     assert!(page.contains("waits for  the node: "), "{page}");
     let (_, none) = scene.refused(&["runs"])?;
     assert!(none.contains("the miner has not worked yet"), "{none}");
-    assert_eq!("ok\n", get(&miner, "/healthz")?);
+    assert_eq!("ok\n", miner.get("/healthz")?);
     let why = start_fails(&miner)?.context("it starts")?;
     assert!(why.contains("waiting for the node: "), "{why}");
-    let metrics = get(&miner, "/metrics")?;
+    let metrics = miner.get("/metrics")?;
     assert!(metrics.contains("ombra_miner_ready_check{check=\"start\"} 0\n"), "{metrics}");
     let socket = scene.home().join("start.sock");
     assert_eq!(0o600, std::fs::metadata(&socket)?.permissions().mode() & 0o777);
@@ -56,16 +52,10 @@ fn a_miner_started_before_its_node_says_so_and_works_when_the_node_is_there() ->
     scene.node.restart_in_place()?;
     miner.prints("open")?;
     assert_eq!(None, start_fails(&miner)?);
-    wait_for("the miner to be ready", || {
-        let answer: Value = serde_json::from_str(&get(&miner, "/readyz")?)?;
-        Ok((answer["ready"] == json!(true)).then_some(()))
-    })?;
-    assert!(get(&miner, "/metrics")?.contains("ombra_miner_node_ready 1\n"));
+    wait_until("the miner to be ready", || Ok(miner.ready()?["ready"] == true))?;
+    assert!(miner.get("/metrics")?.contains("ombra_miner_node_ready 1\n"));
     let status = scene.status()?;
-    assert_eq!(
-        (&json!(miner.pid()), &Value::Null),
-        (&status["process"]["pid"], &status["starting"])
-    );
+    assert_eq!(json!([miner.pid(), null]), json!([status["process"]["pid"], status["starting"]]));
     assert!(!socket.exists());
     miner.stop()
 }
@@ -82,7 +72,7 @@ fn a_miner_that_starts_again_says_what_it_waits_for_and_its_journal_is_read() ->
     let ask = || asked.iter().map(|arguments| scene.tell(arguments)).collect::<Result<Vec<_>, _>>();
     let told = ask()?;
     miner.stop()?;
-    scene.without_model()?;
+    scene.write_config("[backend]\nurl = \"http://127.0.0.1:1\"\nmodel = \"rule\"\n")?;
     let miner = scene.begin(&[])?;
     let status = scene.until("the model to be missed", |status| waits(status) == ["backend"])?;
     assert_eq!(json!("ready"), status["node"]["state"]);
@@ -96,11 +86,49 @@ fn a_miner_that_starts_again_says_what_it_waits_for_and_its_journal_is_read() ->
 }
 
 #[test]
+fn a_miner_waits_for_its_node_and_its_model_and_can_be_stopped_meanwhile() -> anyhow::Result<()> {
+    let mut scene = Scene::new()?;
+    let model = ModelServer::absent()?;
+    scene.write_config(&model.settings())?;
+    scene.node.kill()?;
+    let waits_for_both = || {
+        wait_until("the miner to wait for both", || {
+            let log = scene.log()?;
+            let waits = |what: &str| log.contains(&format!("waiting for the {what}"));
+            Ok(waits("node") && waits("model's server"))
+        })
+    };
+    let waiting = scene.begin(&[])?;
+    waits_for_both()?;
+    waiting.stop()?;
+
+    std::fs::remove_file(scene.path("miner.log"))?;
+    let mut miner = scene.begin(&[])?;
+    waits_for_both()?;
+    scene.node.restart_in_place()?;
+    ModelServer::start_at(model.address, "math_eval", &json!({ "expression": "17*23" }))?;
+    miner.prints("open")?;
+    let run = scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
+    let run = scene.settled(&run)?;
+    assert_eq!(json!(["completed", "391"]), json!([run["status"], run["finalAnswerInline"]]));
+    miner.stop()
+}
+
+#[test]
+fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let backend = format!("[backend]\nurl = \"http://{}/v1\"\nmodel = \"none\"\n", scene.rpc);
+    scene.write_config(&backend)?;
+    let (_, said) = scene.refused_to_mine()?;
+    assert!(said.contains("refuses the request"), "{said}");
+    Ok(())
+}
+
+#[test]
 fn a_second_miner_that_is_refused_leaves_the_first_one_to_be_asked() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let first = scene.mine()?;
-    let config = scene.config().display().to_string();
-    let (_, why) = scene.refused(&["--dev", "1", "--config", &config])?;
+    let (_, why) = scene.refused_to_mine()?;
     assert!(why.contains("is open in another process"), "{why}");
     assert_eq!(json!(first.pid()), scene.status()?["process"]["pid"]);
     first.stop()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::wire::{Call, Side, Trap, Wire};
 use types::Hash;
 
@@ -39,7 +39,7 @@ fn money_arrives_once_though_the_miner_is_killed_around_it() -> anyhow::Result<(
     let status = scene.until("the sweep", |status| status["swept"]["times"] == json!(1))?;
     assert_eq!(json!(ABOVE), status["swept"]["total_micro"]);
     assert_eq!(json!(COLD), status["process"]["sweep"]["address"]);
-    wait_for("the money", || Ok((scene.balance(COLD)? == ABOVE).then_some(())))?;
+    wait_until("the money", || Ok(scene.balance(COLD)? == ABOVE))?;
     assert_eq!(400_000_000, scene.balance(MINER)?);
     let account = scene.node.call("ombra_getAccount", &json!([MINER]))?;
     assert_eq!(json!(1), account["nonce"], "one transaction, whatever was killed");
@@ -53,7 +53,6 @@ fn money_arrives_once_though_the_miner_is_killed_around_it() -> anyhow::Result<(
 #[test]
 fn a_cold_address_that_cannot_be_right_stops_the_start() -> anyhow::Result<()> {
     let scene = Scene::new()?;
-    let config = scene.config().display().to_string();
     let cases = [
         (MINER, "the wallet's own; expected another address"),
         ("ox00", "40 lowercase hex characters"),
@@ -61,7 +60,7 @@ fn a_cold_address_that_cannot_be_right_stops_the_start() -> anyhow::Result<()> {
     ];
     for (address, sentence) in cases {
         scene.configure(&settings(address))?;
-        let (code, said) = scene.refused(&["--dev", "1", "--config", &config])?;
+        let (code, said) = scene.refused_to_mine()?;
         assert_eq!(Some(2), code, "{said}");
         assert!(said.contains(sentence), "{address}: {said}");
     }

@@ -1,9 +1,8 @@
 //! Runs that the test works on by hand: what is shown of steps, texts, and every end.
 
+use super::{Begun, Scene, assert_has};
+use crate::support::dev;
 use anyhow::Context as _;
-use testkit::node::DevOptions;
-
-use super::{Begun, Scene};
 
 /// Does as the miner of account 1.
 fn does(scene: &Scene, arguments: &[&str]) -> anyhow::Result<String> {
@@ -16,12 +15,6 @@ fn store(scene: &Scene, text: &str) -> anyhow::Result<String> {
     let told = does(scene, &["blob", &file])?;
     let id = told.lines().find_map(|line| line.strip_prefix("blob ")?.split(',').next());
     Ok(id.context("a blob")?.to_owned())
-}
-
-fn check(printed: &str, expected: &[&str]) {
-    for line in expected {
-        assert!(printed.contains(line), "{printed}\nhas not: {line}");
-    }
 }
 
 /// A run that is asked for and taken.
@@ -53,9 +46,8 @@ fn steps_tools_texts_and_a_long_answer_are_shown() -> anyhow::Result<()> {
     begun.read_to("             output blob ")?;
     let answer_blob = store(&scene, &answer)?;
     does(&scene, &["finish", &run, "--answer-blob", &answer_blob])?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(0), code, "{printed}");
-    check(
+    let printed = begun.ends_with(0)?;
+    assert_has(
         &printed,
         &[
             "model a \u{fffd}[31mperson, laptop",
@@ -73,7 +65,7 @@ fn steps_tools_texts_and_a_long_answer_are_shown() -> anyhow::Result<()> {
         assert_eq!(1, printed.matches(once).count(), "{once:?} in {printed}");
     }
     let named = scene.done(&["run", "--follow", &run])?;
-    check(&named, &[&format!("thoughts in blob {thoughts}; --thoughts shows them"), &answer]);
+    assert_has(&named, &[&format!("thoughts in blob {thoughts}; --thoughts shows them"), &answer]);
     Ok(())
 }
 
@@ -89,9 +81,8 @@ fn a_run_that_was_not_completed_is_explained_and_is_a_failure() -> anyhow::Resul
         let (begun, run) = taken(&scene, &[])?;
         does(&scene, &["step", &run, "--tokens", "3", "--output", "x"])?;
         does(&scene, &["finish", &run, "--status", status, "--answer", "no"])?;
-        let (code, printed) = begun.end()?;
-        assert_eq!(Some(1), code);
-        check(&printed, &[expected, "\nno\n", &format!("the run ended as {status}")]);
+        let printed = begun.ends_with(1)?;
+        assert_has(&printed, &[expected, "\nno\n", &format!("the run ended as {status}")]);
     }
     Ok(())
 }
@@ -99,15 +90,13 @@ fn a_run_that_was_not_completed_is_explained_and_is_a_failure() -> anyhow::Resul
 #[test]
 fn a_run_that_nobody_works_on_comes_back_with_its_money() -> anyhow::Result<()> {
     // Long enough for the claim to be seen.
-    let param = |name: &str, value: u32| ["--param".to_owned(), format!("{name}={value}")];
-    let more = [param("claimTtlMs", 1_500), param("pendingTtlMs", 6_000)].concat();
-    let scene = Scene::with(DevOptions { more, ..DevOptions::from_environment() })?;
+    let times = ["--param", "claimTtlMs=1500", "--param", "pendingTtlMs=6000"];
+    let scene = Scene::with(dev(&times))?;
     let before = scene.balance(0)?;
     // The miner takes it and does nothing, so it is open again, and then nobody comes.
     let (begun, _) = taken(&scene, &[])?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(1), code);
-    check(
+    let printed = begun.ends_with(1)?;
+    assert_has(
         &printed,
         &[
             "re-opened    the miner gave it back or did not begin in time, and may not take it again;",
@@ -128,8 +117,7 @@ fn a_node_that_is_away_for_a_moment_does_not_end_the_watching() -> anyhow::Resul
     scene.node.restart_in_place()?;
     begun.read_to("node back ")?;
     does(&scene, &["finish", &run, "--answer", "still here"])?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(0), code, "{printed}");
-    check(&printed, &["still here"]);
+    let printed = begun.ends_with(0)?;
+    assert_has(&printed, &["still here"]);
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use serde_json::json;
-use testkit::node::wait_for;
+use testkit::node::{wait_for, wait_until};
 
-use super::{Begun, Scene, text};
+use super::{Begun, Scene, assert_has, text};
 
 const ESCROW: u64 = 10_000;
 
@@ -17,10 +17,9 @@ fn ctrl_c_takes_a_pending_run_back_if_that_is_wished() -> anyhow::Result<()> {
     let begun = scene.begin(&["Hi", "--cancel-on-interrupt"], "pending ")?;
     assert_eq!(before - ESCROW, scene.balance(0)?);
     begun.interrupt()?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(1), code);
-    assert!(printed.contains("taken back   tx "), "{printed}");
-    assert!(printed.contains("cancelled: the run was taken back; all of 0.010000"), "{printed}");
+    let printed = begun.ends_with(1)?;
+    let parts = ["taken back   tx ", "cancelled: the run was taken back; all of 0.010000"];
+    assert_has(&printed, &parts);
     assert_eq!(before, scene.balance(0)?);
     Ok(())
 }
@@ -32,26 +31,16 @@ fn ctrl_c_without_a_terminal_leaves_a_pending_run_and_says_how_to_take_it_back()
     let begun = scene.begin(&["Hi"], "pending ")?;
     let run = begun.run()?;
     begun.interrupt()?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(1), code);
-    for expected in ["waits for a miner until", "to take it back now: ombra tx cancel", "--follow"]
-    {
-        assert!(printed.contains(expected), "{printed}\nhas not: {expected}");
-    }
-    let record = scene.node.call("ombra_getAgentRun", &json!([run]))?;
-    assert_eq!("pending", text(&record, "status"));
+    let printed = begun.ends_with(1)?;
+    let parts = ["waits for a miner until", "to take it back now: ombra tx cancel", "--follow"];
+    assert_has(&printed, &parts);
+    assert_pending(&scene, &run)?;
     // Who did not ask for it cannot take it back, and is told so.
     let watching = ["run", "--follow", &run, "--dev", "2", "--cancel-on-interrupt"];
-    let mut watching = scene.command(&watching);
-    watching.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut begun = Begun::of(&mut watching)?;
-    begun.read_to("pending ")?;
+    let begun = scene.watch(&watching, "pending ")?;
     begun.interrupt()?;
     let (_, printed) = begun.end()?;
-    assert!(
-        printed.contains("only de133ca6f509c74f6e2e849403cc461d2d5b3e3c can take"),
-        "{printed}"
-    );
+    assert_has(&printed, &["only de133ca6f509c74f6e2e849403cc461d2d5b3e3c can take"]);
     Ok(())
 }
 
@@ -63,10 +52,9 @@ fn a_claimed_run_goes_on_after_ctrl_c() -> anyhow::Result<()> {
     scene.done(&["tx", "claim", &run, "--dev", "1"])?;
     begun.read_to("claimed ")?;
     begun.interrupt()?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(1), code);
-    assert!(printed.contains("works on the run, so you can no longer cancel it"), "{printed}");
-    assert!(printed.contains(&format!("ombra run --follow {run}")), "{printed}");
+    let printed = begun.ends_with(1)?;
+    let follow = format!("ombra run --follow {run}");
+    assert_has(&printed, &["works on the run, so you can no longer cancel it", &follow]);
     Ok(())
 }
 
@@ -97,7 +85,7 @@ fn a_terminal_has_a_live_line_and_is_asked_before_a_run_is_taken_back() -> anyho
     let scene = Scene::new()?;
     let before = scene.balance(0)?;
     let mut begun = in_a_terminal(&scene)?;
-    wait_for("the escrow", || Ok((scene.balance(0)? == before - ESCROW).then_some(())))?;
+    wait_until("the escrow", || Ok(scene.balance(0)? == before - ESCROW))?;
     begun.read_to("requested ")?;
     // The record was read, so the line lives.
     begun.read_to_part("0.000000 of 0.010000 OMBRA, 0 tokens")?;
@@ -106,8 +94,7 @@ fn a_terminal_has_a_live_line_and_is_asked_before_a_run_is_taken_back() -> anyho
     type_in(&mut begun, "y\n")?;
     // It stands behind the question when the key was echoed before that.
     begun.read_to_part("taken back   tx ")?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(1), code, "{printed}");
+    let printed = begun.ends_with(1)?;
     assert!(printed.contains("0.000000 of 0.010000 OMBRA, 0 tokens"), "{printed}");
     assert!(printed.contains("Cancel it and take 0.010000 OMBRA back? y/n"), "{printed}");
     assert_eq!(before, scene.balance(0)?);
@@ -120,8 +107,7 @@ fn who_does_not_say_yes_at_the_terminal_leaves_the_run_pending() -> anyhow::Resu
     for answer in ["n\n", "\n"] {
         let (mut begun, run) = asked_in_a_terminal(&scene)?;
         type_in(&mut begun, answer)?;
-        let (code, printed) = begun.end()?;
-        assert_eq!(Some(1), code, "{printed}");
+        let printed = begun.ends_with(1)?;
         assert!(printed.contains("waits for a miner until"), "{answer:?}: {printed}");
         assert_pending(&scene, &run)?;
     }
@@ -135,8 +121,7 @@ fn who_does_not_say_yes_at_the_terminal_leaves_the_run_pending() -> anyhow::Resu
         }
         Ok(ended)
     })?;
-    let (code, printed) = begun.end()?;
-    assert_eq!(Some(1), code, "{printed}");
+    let printed = begun.ends_with(1)?;
     assert!(printed.contains("ombra: interrupted"), "{printed}");
     assert!(!printed.contains("waits for a miner until"), "{printed}");
     assert_pending(&scene, &run)

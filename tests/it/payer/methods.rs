@@ -1,14 +1,16 @@
 //! The five methods with a real miner, from the command line, JavaScript and Python.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
 use testkit::model::ANSWER_TOKENS;
-use testkit::process::ended;
-use testkit::python::{run, with_packages};
+use testkit::process::output;
+use testkit::python::with_packages;
 
-use super::{Scene, errors, text, typed};
+use crate::sdk::{MODULES, PACKAGES, counted};
+
+use super::{PAYS, Scene, assert_has, errors, text, typed};
 
 const TOOL: &str = "stock_of(string item)=How many of an item are there.";
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -66,13 +68,9 @@ fn messages_are_answered_with_calls_of_functions_that_have_schemas() -> anyhow::
     assert_eq!(["completed", "tool_calls", ""], said(&first));
     let call = json!({ "id": "call_0", "name": "stock_of", "arguments": { "item": "apples" } });
     assert_eq!(json!([call]), first["answer"]["pendingCalls"]);
-    let shown =
-        scene.done(&[&["run"], &ask[..], &["--dev", "0", "--max-fee", "10000"]].concat())?;
-    for expected in
-        ["finish       tool_calls: 1 call", "stock_of({\"item\":\"apples\"})", "--result call_0="]
-    {
-        assert!(shown.contains(expected), "{shown}\nhas not: {expected}");
-    }
+    let shown = scene.done_for_money(&[&["run"], &ask[..]].concat())?;
+    let called = "stock_of({\"item\":\"apples\"})";
+    assert_has(&shown, &["finish       tool_calls: 1 call", called, "--result call_0="]);
     assert!(!shown.contains("calldata"), "{shown}");
 
     // A call was made, and is not forced again.
@@ -96,16 +94,15 @@ fn calls_are_shown_with_the_command_that_goes_on() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let _miner = scene.mine()?;
     let arguments = ["run", "How many?", "--method", "inferToolsChat", "--onchain-tool", TOOL];
-    let shown = scene.done(&[&arguments[..], &["--dev", "0", "--max-fee", "10000"]].concat())?;
-    for expected in [
+    let shown = scene.done_for_money(&arguments)?;
+    let parts = [
         "finish       tool_calls: 1 call for you to execute",
         "call_0       stock_of({\"item\":\"apples\"})",
         "             calldata 0xadd308da",
         "--result call_0=TEXT",
         "paid         0.000107 OMBRA",
-    ] {
-        assert!(shown.contains(expected), "{shown}\nhas not: {expected}");
-    }
+    ];
+    assert_has(&shown, &parts);
     let resumed = shown.lines().find_map(|line| line.strip_prefix("to go on: ombra "));
     let words: Vec<_> = resumed.unwrap_or_default().split(' ').collect();
     let words: Vec<_> = words.iter().map(|word| word.replace("TEXT", "12")).collect();
@@ -154,10 +151,7 @@ fn a_long_request_goes_into_a_blob_that_is_paid_for_once() -> anyhow::Result<()>
     let run = scene.run(&["--prompt-file", &file])?;
     assert_eq!("completed", text(&run, "status"), "{run}");
     let prompt: Value = serde_json::from_str(text(&run, "prompt"))?;
-    assert_eq!(
-        (json!("inferString"), json!(true)),
-        (prompt["method"].clone(), prompt["blob"].clone())
-    );
+    assert_eq!(json!(["inferString", true]), json!([prompt["method"], prompt["blob"]]));
     Ok(())
 }
 
@@ -195,14 +189,16 @@ fn what_a_miner_would_refuse_costs_nothing() -> anyhow::Result<()> {
 fn a_conversation_asks_and_remembers() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let _miner = scene.mine()?;
-    let chat = scene.command(&["chat", "--dev", "0", "--max-fee", "10000"]);
-    let shown =
-        typed(chat, "good morning\n/ask Who are you?\n/ask And then?\n/nonsense\n/help\n/quit\n")?;
+    let chat = |more: &[&str]| scene.command(&[&["chat"], &PAYS[..], more].concat());
+    let shown = typed(
+        chat(&[]),
+        "good morning\n/ask Who are you?\n/ask And then?\n/nonsense\n/help\n/quit\n",
+    )?;
     assert_eq!(1, shown.matches("you (user): good morning").count(), "{shown}");
     assert_eq!(2, shown.matches("\nHello.\n").count(), "{shown}");
     assert_eq!(2, shown.matches("paid         0.000107 OMBRA").count(), "{shown}");
-    assert!(shown.contains("-- unknown command /nonsense; /help lists all commands"), "{shown}");
-    assert!(shown.contains("-- Each line becomes a turn (100 micro). /ask QUESTION"), "{shown}");
+    let unknown = "-- unknown command /nonsense; /help lists all commands";
+    assert_has(&shown, &[unknown, "-- Each line becomes a turn (100 micro). /ask QUESTION"]);
     let conversation = shown.lines().next().and_then(|line| line.strip_prefix("conversation "));
     let filter = json!({ "conversationId": conversation });
     let runs = scene.node.call("ombra_listAgentRuns", &json!([filter]))?;
@@ -212,26 +208,23 @@ fn a_conversation_asks_and_remembers() -> anyhow::Result<()> {
     let second: Value = serde_json::from_str(text(&runs["items"][0], "prompt"))?;
     assert_eq!("inferToolsChat", second["method"]);
     assert_eq!(json!(["Who are you?", "Hello.", "And then?"]), second["args"]["messages"]);
-    let tools = |place: usize| runs["items"][place]["toolsWhitelist"].clone();
-    assert_eq!([&defaults, &defaults], [&tools(0), &tools(1)]);
+    for place in [0, 1] {
+        assert_eq!(defaults, runs["items"][place]["toolsWhitelist"], "{place}");
+    }
 
-    let chat = scene.command(&["chat", "--ask", "--no-tools", "--dev", "0", "--max-fee", "10000"]);
-    let shown = typed(chat, "Who are you?\nAnd then?\n")?;
+    let shown = typed(chat(&["--ask", "--no-tools"]), "Who are you?\nAnd then?\n")?;
     assert_eq!(2, shown.matches("\nHello.\n").count(), "{shown}");
     let runs = scene.node.call("ombra_listAgentRuns", &json!([{ "limit": 1 }]))?;
     let second: Value = serde_json::from_str(text(&runs["items"][0], "prompt"))?;
-    assert_eq!(
-        (json!("inferChat"), json!([])),
-        (second["method"].clone(), runs["items"][0]["toolsWhitelist"].clone())
-    );
+    let tools = &runs["items"][0]["toolsWhitelist"];
+    assert_eq!(json!(["inferChat", []]), json!([second["method"], tools]));
 
     let again = scene.done(&["chat", conversation.unwrap_or_default(), "--no-follow"])?;
     let alice = wallet::accounts::development_account(0)?.address().to_string();
     assert!(again.starts_with(&format!("-- de133ca6…3e3c is {alice}\n")), "{again}");
     assert!(again.contains("de133ca6…3e3c (user): good morning"), "{again}");
 
-    let asking = scene.command(&["chat", "--ask", "--dev", "0", "--max-fee", "10000", "--json"]);
-    let shown = typed(asking, "Hi\n")?;
+    let shown = typed(chat(&["--ask", "--json"]), "Hi\n")?;
     let run: Value = serde_json::from_str(shown.lines().last().unwrap_or_default())?;
     assert_eq!(("completed", "Hello."), (text(&run, "status"), text(&run["answer"], "text")));
     Ok(())
@@ -247,8 +240,7 @@ fn agent(
     command.args(arguments).env("OMBRA_URL", scene.url());
     command.env("OMBRA_KEY", &words).env("OMBRA_MNEMONIC", &words);
     command.env("PYTHONUTF8", "1").env("PYTHONDONTWRITEBYTECODE", "1");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = ended(command.spawn()?)?;
+    let output = output(command)?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &errors(&output);
     Ok((output.status.success(), printed))
 }
@@ -291,7 +283,7 @@ fn the_agent_in_javascript_runs_its_own_functions_within_its_limits() -> anyhow:
 
 #[test]
 fn the_agent_in_python_runs_its_own_functions_within_its_limits() -> anyhow::Result<()> {
-    let python = with_packages("python-sdk", &crate::sdk::PACKAGES, crate::sdk::MODULES)?;
+    let python = with_packages("python-sdk", &PACKAGES, MODULES)?;
     let scene = Scene::new()?;
     let _miner = scene.mine()?;
     check_agent(&scene, || {
@@ -303,10 +295,7 @@ fn the_agent_in_python_runs_its_own_functions_within_its_limits() -> anyhow::Res
 
 #[test]
 fn the_python_package_agrees_with_the_vectors() -> anyhow::Result<()> {
-    let mut command = Command::new("python3");
-    command.arg(format!("{ROOT}/tests/sdk/methods.py")).args([ROOT]);
-    let printed = run(command.env("PYTHONUTF8", "1").env("PYTHONDONTWRITEBYTECODE", "1"))?;
-    let counted: Value = serde_json::from_str(&printed)?;
-    assert_eq!(json!({ "requests": 11, "answers": 11, "calls": 9, "refused": 220 }), counted);
+    let expected = json!({ "requests": 11, "answers": 11, "calls": 9, "refused": 220 });
+    assert_eq!(expected, counted("methods.py")?);
     Ok(())
 }

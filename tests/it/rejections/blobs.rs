@@ -1,11 +1,12 @@
 //! What is refused about blobs, and about those who name them.
 
 use testkit::actor::{Actor, blob_chunk, blob_finalize, blob_init, turn};
-use types::tx::Attachment;
+use types::tx::{AgentRequest, Attachment, ChatTurn};
 use types::{Body, Code, Hash};
 
 use super::case::{Case, case};
 use super::scene::Scene;
+use crate::support::dev;
 
 pub(super) const CODES: &[Code] = &[
     Code::BlobNotFound,
@@ -22,7 +23,7 @@ const LIES: &[u8] = b"lies!";
 
 #[test]
 fn what_is_wrong_about_blobs_is_told_and_changes_nothing() -> anyhow::Result<()> {
-    let mut scene = Scene::start(&[], &[])?;
+    let mut scene = Scene::of(dev(&[]))?;
     let (mut owner, other) = (scene.actor(0), scene.actor(1));
     let init = |id: &str| Body::BlobInit(blob_init(id, BYTES));
     let work = [
@@ -52,21 +53,16 @@ fn references(owner: &Actor) -> Vec<Case> {
         let case = case(Code::BlobNotFinal, owner, body);
         case.says(field, "whole", "the id of a finalised blob")
     };
-    let content = |id: &str| {
-        let mut turn = turn("hello");
-        turn.content_blob_id = Some(id.to_owned());
-        Body::ChatTurn(turn)
+    let content = |id: &str| -> Body {
+        ChatTurn { content_blob_id: Some(id.to_owned()), ..turn("hello") }.into()
     };
-    let attached = |id: &str| {
-        let mut turn = turn("hello");
-        let (kind, blob_id) = ("file".to_owned(), id.to_owned());
-        turn.attachments = Some(vec![Attachment { kind, blob_id }]);
-        Body::ChatTurn(turn)
+    let attached = |id: &str| -> Body {
+        let attachment = Attachment { kind: "file".to_owned(), blob_id: id.to_owned() };
+        ChatTurn { attachments: Some(vec![attachment]), ..turn("hello") }.into()
     };
-    let prompt = |id: &str| {
-        let mut request = owner.request("prompt", 300, 3);
-        request.prompt_blob_id = Some(id.to_owned());
-        Body::AgentRequest(request)
+    let prompt = |id: &str| -> Body {
+        let prompt_blob_id = Some(id.to_owned());
+        AgentRequest { prompt_blob_id, ..owner.request("prompt", 300, 3) }.into()
     };
     vec![
         missing("blobId", &blob_chunk("missing", 0, BYTES)),
@@ -86,11 +82,8 @@ fn announcements(owner: &Actor, other: &Actor) -> Vec<Case> {
         case.says("blobId", id, "a new id")
     };
     let once = case(Code::BlobExists, owner, &blob_finalize("final"));
-    vec![
-        again("open"),
-        again("final"),
-        once.says("blobId", "final", "a blob that is not final yet"),
-    ]
+    let once = once.says("blobId", "final", "a blob that is not final yet");
+    vec![again("open"), again("final"), once]
 }
 
 fn pieces(owner: &Actor, other: &Actor) -> Vec<Case> {

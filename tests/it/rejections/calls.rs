@@ -2,20 +2,19 @@
 //! after.
 
 use serde_json::json;
-use state::Forks;
 use testkit::actor::Actor;
 use testkit::market::bodies::{self, MANIFEST, judge_of, reveal};
-use testkit::node::{DevOptions, wait_for};
-use types::call::Answer;
+use testkit::node::wait_until;
 use types::ids::compute_result_hash;
 use types::params::Models;
 use types::tx::{AgentCall, CallAppeal, CallCommit, CallReveal, HexBytes, OnResult, WorkLimits};
 use types::{Amount, Body, Code, Hash, Params};
 
-use super::case::{Case, begins, case_of_text};
-use super::fork::chain_with_params;
+use super::appeals::OPEN;
+use super::case::{Case, MARKET, begins, case, market_case};
+use super::fork::quick;
 use super::scene::Scene;
-use super::v7::V7;
+use crate::support::market;
 
 pub(super) const CODES: &[Code] = &[
     Code::ChainIdMismatch,
@@ -34,9 +33,6 @@ pub(super) const CODES: &[Code] = &[
     Code::AppealClosed,
 ];
 
-const CHAIN: &str = "with-calls";
-/// The default of `minBond`.
-const MIN_BOND: u64 = 10_000_000;
 /// Three members of 1,000 each, and `revealFee` for each.
 const LEAST_FEE: u64 = 3_600;
 /// What two false members of three lose: as much as conditional payments may be.
@@ -44,7 +40,7 @@ const STAKES: u64 = 2_000_000;
 
 /// What the requester would ask of an agent with its next nonce.
 fn call(requester: &Actor, agent_id: Hash) -> AgentCall {
-    let call = bodies::call(CHAIN, requester, agent_id);
+    let call = bodies::call(MARKET, requester, agent_id);
     let limits = WorkLimits { result_bytes: 3, ..call.limits };
     AgentCall { limits, max_fee: Amount::new(LEAST_FEE), ..call }
 }
@@ -52,13 +48,9 @@ fn call(requester: &Actor, agent_id: Hash) -> AgentCall {
 /// What `member` sends before it reveals `yes`.
 fn commit_of(member: &Actor, call_id: Hash) -> CallCommit {
     let reveal = reveal(call_id, b"yes");
-    let answer: Answer = reveal.answer().expect("an outcome that there is");
+    let answer = reveal.answer().expect("an outcome that there is");
     assert_eq!(answer.result_hash, compute_result_hash(b"yes"));
     bodies::commit(member, &reveal).expect("an outcome that there is")
-}
-
-fn commitment(member: &Actor, call_id: Hash) -> Hash {
-    commit_of(member, call_id).commitment
 }
 
 fn commit(member: &Actor, call_id: Hash) -> Body {
@@ -79,17 +71,9 @@ struct Calls {
 
 #[test]
 fn what_is_wrong_about_calls_is_told_and_changes_nothing() -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
     // Nobody has to be quick.
-    let params = Params {
-        reveal_ms: 600_000,
-        min_block_interval_ms: 50,
-        slashable_models: Models::All,
-        ..Params::default()
-    };
-    chain_with_params(folder.path(), CHAIN, Forks { v8: Some(0), ..V7 }, params)?;
-    let data_dir = Some(folder.path().to_owned());
-    let mut scene = Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?.priced();
+    let params = Params { reveal_ms: 600_000, slashable_models: Models::All, ..quick() };
+    let mut scene = Scene::of_market(params)?;
     let mut people = People {
         owner: scene.actor(0),
         requester: scene.actor(1),
@@ -104,16 +88,10 @@ fn what_is_wrong_about_calls_is_told_and_changes_nothing() -> anyhow::Result<()>
 /// Publishes the agent, has three miners offer, and brings both calls as far as they should be.
 fn ask(scene: &mut Scene, people: &mut People) -> anyhow::Result<Calls> {
     let People { owner, requester, members } = people;
-    let mut texts =
-        vec![owner.sign_on(CHAIN, &bodies::register(owner, bodies::judge(MANIFEST, "")))];
-    for member in members.iter_mut() {
-        let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
-        texts.extend([member.sign(&bodies::bond(MIN_BOND)), member.sign_on(CHAIN, &offer)]);
-    }
-    scene.include(&texts)?;
+    scene.include(&market(MARKET, (&mut *owner, bodies::judge(MANIFEST, "")), members))?;
     let [committing, revealing] = [(); 2].map(|()| {
         let body = call(requester, judge_of(owner));
-        (body.call_id, requester.sign_on(CHAIN, &Body::AgentCall(body)))
+        (body.call_id, requester.sign_on(MARKET, &Body::AgentCall(body)))
     });
     scene.include(&[committing.1, revealing.1])?;
     let calls = Calls { committing: committing.0, revealing: revealing.0 };
@@ -123,26 +101,21 @@ fn ask(scene: &mut Scene, people: &mut People) -> anyhow::Result<Calls> {
     };
     let asked = height(scene)?;
     // The members are drawn before the transactions of the next block.
-    wait_for("the election", || Ok((height(scene)? > asked).then_some(())))?;
+    wait_until("the election", || Ok(height(scene)? > asked))?;
     let mut texts: Vec<String> =
-        members.iter_mut().map(|it| it.sign_on(CHAIN, &commit(it, calls.revealing))).collect();
-    texts.push(members[0].sign_on(CHAIN, &commit(&members[0], calls.committing)));
+        members.iter_mut().map(|it| it.sign_on(MARKET, &commit(it, calls.revealing))).collect();
+    texts.push(members[0].sign_on(MARKET, &commit(&members[0], calls.committing)));
     scene.include(&texts)?;
     let shown = Body::CallReveal(reveal(calls.revealing, b"yes"));
-    let text = members[0].sign_on(CHAIN, &shown);
+    let text = members[0].sign_on(MARKET, &shown);
     scene.include(&[text])?;
     Ok(calls)
-}
-
-fn refused(code: Code, who: &Actor, body: &Body) -> Case {
-    case_of_text(code, who.address(), who.draft_on(CHAIN, body))
 }
 
 fn of_requesters(people: &People) -> Vec<Case> {
     let People { owner, requester, .. } = people;
     let asked = || call(requester, judge_of(owner));
-    let case = |code, body: AgentCall| refused(code, requester, &Body::AgentCall(body));
-    let unnamed = requester.draft(&Body::AgentCall(asked()));
+    let wrong = |code, body: AgentCall| market_case(code, requester, &Body::AgentCall(body));
     let limits = WorkLimits { input_tokens: 262_145, ..asked().limits };
     let longer = WorkLimits { result_bytes: 16_385, ..asked().limits };
     let payment = OnResult {
@@ -154,45 +127,45 @@ fn of_requesters(people: &People) -> Vec<Case> {
         AgentCall { appealable: Some(true), on_result: Some(vec![payment]), ..asked() };
     let derived = asked().call_id;
     vec![
-        case_of_text(Code::ChainIdMismatch, requester.address(), unnamed)
-            .says("chainId", "missing", CHAIN),
-        case(Code::InvalidField, AgentCall { committee_size: 2, ..asked() }).says(
+        case(Code::ChainIdMismatch, requester, &Body::AgentCall(asked()))
+            .says("chainId", "missing", MARKET),
+        wrong(Code::InvalidField, AgentCall { committee_size: 2, ..asked() }).says(
             "committeeSize",
             2,
             begins(""),
         ),
-        case(Code::AgentNotFound, call(requester, Hash::ZERO)).says(
+        wrong(Code::AgentNotFound, call(requester, Hash::ZERO)).says(
             "agentId",
             Hash::ZERO,
             "the id of an agent",
         ),
-        case(Code::AgentNotFound, AgentCall { agent_version: "2.0.0".to_owned(), ..asked() })
+        wrong(Code::AgentNotFound, AgentCall { agent_version: "2.0.0".to_owned(), ..asked() })
             .says("agentVersion", "2.0.0", "a version of the agent")
             .with("agentId", judge_of(owner))
             .with("latest", "1.0.0"),
-        case(Code::CallIdMismatch, AgentCall { call_id: Hash::ZERO, ..asked() }).says(
+        wrong(Code::CallIdMismatch, AgentCall { call_id: Hash::ZERO, ..asked() }).says(
             "callId",
             Hash::ZERO,
             derived,
         ),
-        case(Code::SelectorUnknown, AgentCall { payload: HexBytes(vec![1, 2, 3, 4]), ..asked() })
+        wrong(Code::SelectorUnknown, AgentCall { payload: HexBytes(vec![1, 2, 3, 4]), ..asked() })
             .says("payload", "0x01020304", "to begin with one of 0x26121ff0"),
-        case(Code::CallLimits, AgentCall { limits, ..asked() }).says(
+        wrong(Code::CallLimits, AgentCall { limits, ..asked() }).says(
             "limits.inputTokens",
             262_145,
             "at most 262144",
         ),
-        case(Code::CallLimits, AgentCall { limits: longer, ..asked() }).says(
+        wrong(Code::CallLimits, AgentCall { limits: longer, ..asked() }).says(
             "limits.resultBytes",
             16_385,
             "at most 16384",
         ),
-        case(Code::CallLimits, conditional).says(
+        wrong(Code::CallLimits, conditional).says(
             "onResult",
             STAKES + 1,
             format!("at most {STAKES}"),
         ),
-        case(Code::MaxFeeTooLow, AgentCall { max_fee: Amount::new(LEAST_FEE - 1), ..asked() })
+        wrong(Code::MaxFeeTooLow, AgentCall { max_fee: Amount::new(LEAST_FEE - 1), ..asked() })
             .says("maxFee", LEAST_FEE - 1, format!("at least {LEAST_FEE}"))
             .with("budget", 1_000),
     ]
@@ -202,41 +175,34 @@ fn of_members(people: &People, calls: &Calls) -> Vec<Case> {
     let People { requester, members: [first, second, _], .. } = people;
     let Calls { committing, revealing } = *calls;
     let shown = |call_id, result: &[u8]| Body::CallReveal(reveal(call_id, result));
+    let appeal = Body::CallAppeal(CallAppeal { call_id: committing });
     let differs = Body::CallReveal(CallReveal { salt: Hash::ZERO, ..reveal(revealing, b"yes") });
     vec![
-        refused(Code::CallNotFound, first, &commit(first, Hash::ZERO)).says(
+        market_case(Code::CallNotFound, first, &commit(first, Hash::ZERO)).says(
             "callId",
             Hash::ZERO,
             "the id of a call",
         ),
-        refused(Code::NotMember, requester, &commit(requester, committing))
+        market_case(Code::NotMember, requester, &commit(requester, committing))
             .says("from", requester.address(), "a member of round 0")
             .with("callId", committing),
-        refused(Code::CallPhase, second, &commit(second, revealing))
+        market_case(Code::CallPhase, second, &commit(second, revealing))
             .says("status", "revealing", "committing")
             .with("callId", revealing),
-        refused(Code::CommitExists, first, &commit(first, committing))
-            .says("commitment", commitment(first, committing), "no commitment before")
+        market_case(Code::CommitExists, first, &commit(first, committing))
+            .says("commitment", commit_of(first, committing).commitment, "no commitment before")
             .with("callId", committing),
-        refused(Code::CallLimits, second, &shown(revealing, b"long"))
+        market_case(Code::CallLimits, second, &shown(revealing, b"long"))
             .says("result", "4 bytes", "at most 3 bytes, the call's resultBytes")
             .with("callId", revealing),
-        refused(Code::RevealExists, first, &shown(revealing, b"yes"))
+        market_case(Code::RevealExists, first, &shown(revealing, b"yes"))
             .says("outcome", "success", "no reveal before")
             .with("callId", revealing),
-        refused(
-            Code::AppealClosed,
-            requester,
-            &Body::CallAppeal(CallAppeal { call_id: committing }),
-        )
-        .says(
-            "callId",
-            "committing",
-            "an appealable call that a group has decided and nobody has appealed",
-        )
-        .with("callId", committing),
-        refused(Code::RevealMismatch, second, &differs)
-            .says("commitment", begins(""), commitment(second, revealing))
+        market_case(Code::AppealClosed, requester, &appeal)
+            .says("callId", "committing", OPEN)
+            .with("callId", committing),
+        market_case(Code::RevealMismatch, second, &differs)
+            .says("commitment", begins(""), commit_of(second, revealing).commitment)
             .with("callId", revealing),
     ]
 }

@@ -50,6 +50,14 @@ pub(super) fn case(code: Code, actor: &Actor, body: &Body) -> Case {
     case_of_text(code, actor.address(), actor.draft(body))
 }
 
+/// The name of every chain with the agent market, which the market's transactions have to name.
+pub(super) const MARKET: &str = "with-a-market";
+
+/// The same with a transaction of the agent market.
+pub(super) fn market_case(code: Code, actor: &Actor, body: &Body) -> Case {
+    case_of_text(code, actor.address(), actor.draft_on(MARKET, body))
+}
+
 pub(super) fn case_of_text(code: Code, sender: Address, text: String) -> Case {
     let [field, got, expected] = [(); 3].map(|()| begins(""));
     Case { code, sender, text, field, got, expected, more: Vec::new() }

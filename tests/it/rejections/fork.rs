@@ -8,7 +8,6 @@ use std::path::Path;
 use genesis::{Genesis, Spec, Validator};
 use state::Forks;
 use testkit::actor::{Actor, cancel, finish, step, turn};
-use testkit::node::DevOptions;
 use testkit::workload::keys;
 use types::{Amount, Body, Code, Hash, Keypair, Params};
 
@@ -21,19 +20,24 @@ const V6_HEIGHT: u64 = 1_000_000;
 /// The seed of the validator's key.
 pub(super) const VALIDATOR: [u8; 32] = [1; 32];
 
+/// All rules of v7 from the first block on.
+pub(super) const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
+/// The agent market, too.
+pub(super) const V8: Forks = Forks { v8: Some(0), ..V7 };
+
+/// Parameters of a chain that makes blocks quickly.
+pub(super) fn quick() -> Params {
+    Params { min_block_interval_ms: 50, ..Params::default() }
+}
+
 /// Puts a key and a genesis with a late fork into a folder, in which `ombra dev` goes on.
 pub(crate) fn before_the_fork(folder: &Path) -> anyhow::Result<()> {
-    chain_with(folder, "before-the-fork", Forks { v6: V6_HEIGHT, ..Forks::default() })
+    let forks = Forks { v6: V6_HEIGHT, ..Forks::default() };
+    begin_chain(folder, "before-the-fork", forks, quick())
 }
 
-/// Puts a key and a genesis with these forks into a folder, in which `ombra dev` goes on.
-pub(super) fn chain_with(folder: &Path, chain_id: &str, forks: Forks) -> anyhow::Result<()> {
-    let params = Params { min_block_interval_ms: 50, ..Params::default() };
-    chain_with_params(folder, chain_id, forks, params)
-}
-
-/// The same with these parameters.
-pub(super) fn chain_with_params(
+/// Puts a key and a genesis with these forks and parameters into a folder, in which `ombra dev` goes on.
+pub(super) fn begin_chain(
     folder: &Path,
     chain_id: &str,
     forks: Forks,
@@ -44,26 +48,22 @@ pub(super) fn chain_with_params(
     let mut key = OpenOptions::new().write(true).create_new(true).mode(0o600).open(key)?;
     writeln!(key, "{}", Hash::new(VALIDATOR))?;
     let validator = Keypair::from_seed(&VALIDATOR).public_key();
-    let funded = keys(10)?.iter().map(|key| (key.address(), Amount::new(FUNDS))).collect();
     let genesis = Genesis::new(Spec {
         chain_id: chain_id.to_owned(),
         genesis_time: 1_700_000_000_000,
         validators: vec![Validator { public_key: validator, power: 1, name: None }],
-        accounts: funded,
+        accounts: keys(10)?.iter().map(|key| (key.address(), Amount::new(FUNDS))).collect(),
         agents: Vec::new(),
         forks,
         params,
     })?;
-    fs::write(folder.join("genesis.json"), genesis.to_file())?;
-    Ok(())
+    Ok(fs::write(folder.join("genesis.json"), genesis.to_file())?)
 }
 
 #[test]
 fn kinds_of_a_later_fork_are_refused_and_change_nothing() -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    before_the_fork(folder.path())?;
-    let data_dir = Some(folder.path().to_owned());
-    let scene = Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?;
+    let forks = Forks { v6: V6_HEIGHT, ..Forks::default() };
+    let scene = Scene::of_chain("before-the-fork", forks, quick(), Vec::new())?;
     let cases = cases(&scene.actor(0));
     scene.refuse(CODES, &cases)
 }

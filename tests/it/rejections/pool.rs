@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use testkit::actor::{Actor, transfer};
-use testkit::node::{DevOptions, wait_for};
+use testkit::node::{DevOptions, wait_until};
 use types::tx::Transfer;
 use types::{Amount, Code};
 
 use super::case::{Case, begins, case};
-use super::fork::chain_with;
+use super::fork::{V7, quick};
 use super::scene::{Scene, all_taken, assert_provoked};
 
 pub(super) const CODES: &[Code] = &[Code::PoolFull, Code::SenderLimit];
@@ -20,14 +20,12 @@ const SENDER_COUNT_MAX: u64 = 4;
 const RETRY_AFTER_MS: u64 = 700;
 
 fn start() -> anyhow::Result<Scene> {
-    Scene::start(
-        &[],
-        &[
-            ("OMBRA__TXPOOL__COUNT_MAX", &COUNT_MAX.to_string()),
-            ("OMBRA__TXPOOL__SENDER_COUNT_MAX", &SENDER_COUNT_MAX.to_string()),
-            ("OMBRA__TXPOOL__RETRY_AFTER_MS", &RETRY_AFTER_MS.to_string()),
-        ],
-    )
+    let settings = vec![
+        ("OMBRA__TXPOOL__COUNT_MAX", COUNT_MAX.to_string()),
+        ("OMBRA__TXPOOL__SENDER_COUNT_MAX", SENDER_COUNT_MAX.to_string()),
+        ("OMBRA__TXPOOL__RETRY_AFTER_MS", RETRY_AFTER_MS.to_string()),
+    ];
+    Scene::of(DevOptions { settings, ..DevOptions::from_environment() })
 }
 
 /// Transfers to itself with these nonces.
@@ -100,11 +98,8 @@ fn a_full_pool_refuses_and_takes_the_same_once_blocks_have_made_room() -> anyhow
 #[test]
 fn from_v7_on_who_offers_more_takes_the_place_of_the_latest_who_offers_least() -> anyhow::Result<()>
 {
-    let folder = tempfile::tempdir()?;
-    chain_with(folder.path(), "pool-by-tips", super::v7::V7)?;
     let settings = vec![("OMBRA__TXPOOL__COUNT_MAX", COUNT_MAX.to_string())];
-    let data_dir = Some(folder.path().to_owned());
-    let mut scene = Scene::of(DevOptions { data_dir, settings, ..DevOptions::from_environment() })?;
+    let mut scene = Scene::of_chain("pool-by-tips", V7, quick(), settings)?;
     let [alice, bob, carol] = [0, 1, 2].map(|index| scene.actor(index));
     let mut texts = transfers(&alice, 0..4);
     texts.extend(transfers(&bob, 0..4));
@@ -126,9 +121,9 @@ fn from_v7_on_who_offers_more_takes_the_place_of_the_latest_who_offers_least() -
 
 /// Waits for the pool to hold so many.
 fn wait_for_pool(scene: &mut Scene, pending: u64, queued: u64) -> anyhow::Result<()> {
-    wait_for("the pool to empty", || {
+    wait_until("the pool to empty", || {
         let pool = scene.call("txpool_status", &json!([]))?;
-        Ok((pool["pending"] == pending && pool["queued"] == queued).then_some(()))
+        Ok(pool["pending"] == pending && pool["queued"] == queued)
     })
 }
 

@@ -2,11 +2,13 @@
 
 use serde_json::json;
 use testkit::actor::{Actor, cancel, conversation, finish, step, transfer, turn};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
+use types::tx::{AgentFinish, AgentRequest, ChatTurn};
 use types::{Body, Code, Hash};
 
 use super::case::{Case, case};
 use super::scene::Scene;
+use crate::support::dev;
 
 pub(super) const CODES: &[Code] = &[
     Code::RunIdMismatch,
@@ -46,7 +48,7 @@ struct Runs {
 
 #[test]
 fn what_is_wrong_about_runs_is_told_and_changes_nothing() -> anyhow::Result<()> {
-    let mut scene = Scene::start(&["--param", "claimTtlMs=1"], &[])?;
+    let mut scene = Scene::of(dev(&["--param", "claimTtlMs=1"]))?;
     let runs = prepare(&mut scene)?;
     let cases =
         [requests(&runs), unknown(&runs), wrong_moment(&runs), steps(&runs), settlements(&runs)];
@@ -63,9 +65,8 @@ fn prepare(scene: &mut Scene) -> anyhow::Result<Runs> {
         id
     };
     let (open, running, ended, lapsed) = (ask(300, 3), ask(350, 5), ask(300, 3), ask(300, 3));
-    let mut away = turn("hello");
-    away.conversation_id = NOBODY;
-    texts.push(submitter.sign(&Body::ChatTurn(away)));
+    let away = ChatTurn { conversation_id: NOBODY, ..turn("hello") };
+    texts.push(submitter.sign(&away.into()));
     // Nothing separates nonce and prompt: 1 and "0x" are 10 and "x".
     while collider.nonce < 10 {
         let body = match collider.nonce {
@@ -78,8 +79,7 @@ fn prepare(scene: &mut Scene) -> anyhow::Result<Runs> {
     let elsewhere = Hash::parse(&sent[4])?;
 
     // All in one block, so that only one claim has no step until its time is over.
-    let mut failed = finish(ended, 0, [0, 300, 0]);
-    failed.status = "failed".to_owned();
+    let failed = AgentFinish { status: "failed".to_owned(), ..finish(ended, 0, [0, 300, 0]) };
     let work = [
         Body::AgentClaim(miner.claim(running)),
         step(running, 0, 10),
@@ -91,9 +91,9 @@ fn prepare(scene: &mut Scene) -> anyhow::Result<Runs> {
     ];
     let work: Vec<String> = work.iter().map(|body| miner.sign(body)).collect();
     scene.include(&work)?;
-    wait_for("the claim to lapse", || {
+    wait_until("the claim to lapse", || {
         let run = scene.call("ombra_getAgentRun", &json!([lapsed]))?;
-        Ok((run["status"] == "pending" && run["reopens"] == 1).then_some(()))
+        Ok(run["status"] == "pending" && run["reopens"] == 1)
     })?;
     Ok(Runs { submitter, miner, other, collider, open, running, ended, lapsed, elsewhere })
 }
@@ -101,28 +101,19 @@ fn prepare(scene: &mut Scene) -> anyhow::Result<Runs> {
 fn requests(runs: &Runs) -> Vec<Case> {
     let Runs { submitter, collider, elsewhere, .. } = runs;
     let right = submitter.request("prompt", 300, 3);
-    let mut wrong = right.clone();
-    wrong.agent_run_id = NOBODY;
+    let computed = right.agent_run_id;
+    let wrong = AgentRequest { agent_run_id: NOBODY, ..right }.into();
     let same = collider.request("x", 300, 3);
-    let taken = same.agent_run_id;
+    let (taken, same) = (same.agent_run_id, same.into());
     let turn_after = |parent: Hash| {
-        let mut turn = turn("hello");
-        turn.parent_turn_hash = Some(parent);
+        let turn = ChatTurn { parent_turn_hash: Some(parent), ..turn("hello") };
         let expected = format!("a turn of the conversation {}", conversation());
-        let case = case(Code::TurnNotFound, submitter, &Body::ChatTurn(turn));
+        let case = case(Code::TurnNotFound, submitter, &turn.into());
         case.says("parentTurnHash", parent, expected)
     };
     vec![
-        case(Code::RunIdMismatch, submitter, &Body::AgentRequest(wrong)).says(
-            "agentRunId",
-            NOBODY,
-            right.agent_run_id,
-        ),
-        case(Code::RunExists, collider, &Body::AgentRequest(same)).says(
-            "agentRunId",
-            taken,
-            "a new id",
-        ),
+        case(Code::RunIdMismatch, submitter, &wrong).says("agentRunId", NOBODY, computed),
+        case(Code::RunExists, collider, &same).says("agentRunId", taken, "a new id"),
         turn_after(NOBODY),
         turn_after(*elsewhere),
     ]
@@ -131,8 +122,7 @@ fn requests(runs: &Runs) -> Vec<Case> {
 /// Of each kind that names a run, one that names none.
 fn unknown(runs: &Runs) -> Vec<Case> {
     let Runs { submitter, miner, .. } = runs;
-    let mut about = turn("hello");
-    about.agent_run_id = Some(NOBODY);
+    let about = ChatTurn { agent_run_id: Some(NOBODY), ..turn("hello") };
     let bodies = [
         (miner, Body::AgentClaim(miner.claim(NOBODY))),
         (miner, step(NOBODY, 0, 1)),
@@ -153,6 +143,9 @@ fn wrong_moment(runs: &Runs) -> Vec<Case> {
     let of = |code: Code, actor: &Actor, body: &Body, run: &Hash| {
         case(code, actor, body).with("agentRunId", run)
     };
+    let foreign = |code: Code, body: &Body, run: &Hash, owner: &Actor| {
+        of(code, other, body, run).says("from", other.address(), owner.address())
+    };
     let claim = |actor: &Actor, run: &Hash| Body::AgentClaim(actor.claim(*run));
     let end = Body::AgentFinish(finish(*running, 30, [30, 20, 300]));
     let excluded = "a miner that has not let a claim of this run lapse or given it up";
@@ -164,17 +157,9 @@ fn wrong_moment(runs: &Runs) -> Vec<Case> {
             .says("status", "failed", "pending"),
         of(Code::RunNotActive, miner, &step(*open, 0, 1), open).says("status", "pending", worked),
         of(Code::RunNotActive, miner, &step(*ended, 0, 1), ended).says("status", "failed", worked),
-        of(Code::NotRunMiner, other, &step(*running, 4, 1), running).says(
-            "from",
-            other.address(),
-            miner.address(),
-        ),
-        of(Code::NotRunMiner, other, &end, running).says("from", other.address(), miner.address()),
-        of(Code::NotSubmitter, other, &cancel(*open), open).says(
-            "from",
-            other.address(),
-            submitter.address(),
-        ),
+        foreign(Code::NotRunMiner, &step(*running, 4, 1), running, miner),
+        foreign(Code::NotRunMiner, &end, running, miner),
+        foreign(Code::NotSubmitter, &cancel(*open), open, submitter),
         of(Code::MinerExcluded, miner, &claim(miner, lapsed), lapsed).says(
             "minerAddress",
             miner.address(),

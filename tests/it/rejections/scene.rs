@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use state::Forks;
+use tempfile::TempDir;
 use testkit::actor::{Actor, transfer};
 use testkit::http::{self, Connection};
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::node::{DevOptions, Node, wait_until};
 use testkit::workload::keys;
-use types::{Address, Code};
+use types::{Address, Code, Params};
 
-use super::case::Case;
+use super::case::{Case, MARKET};
+use super::fork::{V8, begin_chain};
 
 const ACCOUNTS: usize = 10;
 /// What every account of a development chain begins with.
@@ -24,37 +27,40 @@ pub(super) struct Scene {
     actors: Vec<Actor>,
     /// Sends what is right, between what is wrong.
     bystander: Actor,
-    /// Whether what is right burns money, too.
+    /// Whether what is right burns money, too: every transaction costs its place in a block.
     is_priced: bool,
+    /// Keeps the files of a chain that has a folder of its own.
+    _folder: Option<TempDir>,
 }
 
 impl Scene {
-    /// A development chain with further arguments and settings.
-    pub(super) fn start(
-        arguments: &[&str],
-        settings: &[(&'static str, &str)],
+    /// A chain of its own with these forks, parameters and settings.
+    pub(super) fn of_chain(
+        chain_id: &str,
+        forks: Forks,
+        params: Params,
+        settings: Vec<(&'static str, String)>,
     ) -> anyhow::Result<Self> {
-        Self::of(DevOptions {
-            accounts: ACCOUNTS,
-            more: arguments.iter().map(ToString::to_string).collect(),
-            settings: settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
-            ..DevOptions::from_environment()
-        })
+        let folder = tempfile::tempdir()?;
+        begin_chain(folder.path(), chain_id, forks, params)?;
+        let data_dir = Some(folder.path().to_owned());
+        let options = DevOptions { data_dir, settings, ..DevOptions::from_environment() };
+        let is_priced = forks.v7.is_some();
+        Ok(Self { is_priced, _folder: Some(folder), ..Self::of(options)? })
     }
 
-    /// A chain whose folder may be there already.
+    /// A chain with the agent market and these parameters.
+    pub(super) fn of_market(params: Params) -> anyhow::Result<Self> {
+        Self::of_chain(MARKET, V8, params, Vec::new())
+    }
+
+    /// A chain with these options.
     pub(super) fn of(options: DevOptions) -> anyhow::Result<Self> {
         let node = Node::start(options)?;
         let connection = Connection::open(node.rpc)?;
         let mut actors: Vec<Actor> = keys(ACCOUNTS)?.into_iter().map(Actor::new).collect();
         let bystander = actors.pop().expect("there are accounts");
-        Ok(Self { node, connection, actors, bystander, is_priced: false })
-    }
-
-    /// The same chain, on which every transaction costs its place in a block.
-    pub(super) const fn priced(mut self) -> Self {
-        self.is_priced = true;
-        self
+        Ok(Self { node, connection, actors, bystander, is_priced: false, _folder: None })
     }
 
     /// The same after the node was started again.
@@ -87,11 +93,7 @@ impl Scene {
         let expected: Vec<Value> = (0..texts.len()).map(Value::from).collect();
         let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
         assert_eq!(expected.iter().collect::<Vec<_>>(), ids);
-        let part = |answer: &Value| match answer.get("result") {
-            Some(result) => outcome(result),
-            None => outcome(answer),
-        };
-        Ok(answers.iter().map(part).collect())
+        Ok(answers.iter().map(|answer| outcome(answer.get("result").unwrap_or(answer))).collect())
     }
 
     /// Sends texts that are taken, and waits until they are in blocks; answers their hashes.
@@ -129,8 +131,7 @@ impl Scene {
     /// The case is refused, and nothing changes.
     pub(super) fn refuse_alone(&mut self, case: &Case) -> anyhow::Result<()> {
         let before = self.picture(case.sender)?;
-        let answer = self.connection.post(&http::send_body(std::slice::from_ref(&case.text)))?;
-        let answer: Value = serde_json::from_str(&answer)?;
+        let answer = self.connection.send(&case.text)?;
         case.assert_told(&answer["error"]);
         assert_eq!(before, self.picture(case.sender)?, "{case:?} changed something");
         self.is_unknown(case)
@@ -165,8 +166,8 @@ impl Scene {
         }
         self.wait_until_included(&taken)?;
         // What was taken may leave the pool a moment after its block.
-        wait_for("the senders of what was refused to be as before", || {
-            Ok((before == self.pictures(&senders)?).then_some(()))
+        wait_until("the senders of what was refused to be as before", || {
+            Ok(before == self.pictures(&senders)?)
         })
     }
 

@@ -2,14 +2,15 @@
 
 use serde_json::json;
 use testkit::actor::{Actor, blob_chunk, blob_init, finish, register, step, transfer, turn};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::workload::envelope;
 use types::build::{Envelope, Unsigned, build_tx};
-use types::tx::{ToolCall, Transfer};
+use types::tx::{AgentFinish, BlobInit, ChatTurn, ToolCall, Transfer};
 use types::{Amount, Body, Code, Hash, Keypair, text};
 
 use super::case::{Case, begins, case, case_of_text};
 use super::scene::{FUNDS, Scene, all_taken};
+use crate::support::dev;
 
 pub(super) const CODES: &[Code] = &[
     Code::Malformed,
@@ -32,14 +33,14 @@ const NOBODY: Hash = Hash::new([7; 32]);
 
 #[test]
 fn what_is_wrong_with_a_transaction_itself_is_told_and_changes_nothing() -> anyhow::Result<()> {
-    let mut scene = Scene::start(&[], &[])?;
+    let mut scene = Scene::of(dev(&[]))?;
     let (mut alice, bob) = (scene.actor(0), scene.actor(1));
     scene.include(&[alice.sign(&transfer(bob.address(), 1))])?;
     let ahead = alice.at(QUEUED).draft(&transfer(bob.address(), 1));
     scene.send_together(&[ahead])?;
-    wait_for("the queued transaction", || {
+    wait_until("the queued transaction", || {
         let pool = scene.call("txpool_status", &json!([]))?;
-        Ok((pool["queued"] == 1).then_some(()))
+        Ok(pool["queued"] == 1)
     })?;
 
     let cases = [
@@ -56,7 +57,7 @@ fn what_is_wrong_with_a_transaction_itself_is_told_and_changes_nothing() -> anyh
 /// Clients send again after a broken connection.
 #[test]
 fn what_is_known_is_answered_like_the_first_time() -> anyhow::Result<()> {
-    let mut scene = Scene::start(&[], &[])?;
+    let mut scene = Scene::of(dev(&[]))?;
     let alice = scene.actor(0);
     let [now, ahead] = [0, QUEUED].map(|nonce| alice.at(nonce).draft(&register("miner")));
     let included = scene.include(std::slice::from_ref(&now))?;
@@ -70,10 +71,11 @@ fn malformed(alice: &Actor, bob: &Actor) -> Vec<Case> {
     const INTEGER: &str = "an integer from 0 to 9007199254740991 in plain digits";
     const OBJECT: &str = "one flat JSON object";
     let right = alice.draft(&transfer(bob.address(), 1));
+    let of_alice = |code: Code, text: String| case_of_text(code, alice.address(), text);
     let change = |from: &str, to: &str| {
         let text = right.replacen(from, to, 1);
         assert_ne!(right, text, "nothing to change: {from}");
-        case_of_text(Code::Malformed, alice.address(), text)
+        of_alice(Code::Malformed, text)
     };
     let add = |member: &str| change("{", &format!("{{{member},"));
     let long = add(&format!(r#""pad":"{}""#, "x".repeat(131_072)));
@@ -97,13 +99,12 @@ fn malformed(alice: &Actor, bob: &Actor) -> Vec<Case> {
         ),
         add(r#""pad":"\ud83d""#).says("transaction", begins("unpaired surrogate escape"), OBJECT),
         long.says("transaction", bytes, "at most 131072 bytes"),
-        case_of_text(Code::Malformed, alice.address(), "7".to_owned()).says(
-            "transaction",
-            "a number",
-            "an object",
+        of_alice(Code::Malformed, "7".to_owned()).says("transaction", "a number", "an object"),
+        of_alice(Code::UnsupportedType, right.replace("TRANSFER", "BURN")).says(
+            "type",
+            "\"BURN\"",
+            begins("one of CHAT_TURN, AGENT_REQUEST, "),
         ),
-        case_of_text(Code::UnsupportedType, alice.address(), right.replace("TRANSFER", "BURN"))
-            .says("type", "\"BURN\"", begins("one of CHAT_TURN, AGENT_REQUEST, ")),
     ]
 }
 
@@ -142,14 +143,11 @@ fn sealed_wrongly(alice: &Actor, bob: &Actor) -> Vec<Case> {
 /// One limit or enumeration of each kind.
 fn invalid(alice: &Actor, bob: &Actor) -> Vec<Case> {
     let of_alice = |body: &Body| case(Code::InvalidField, alice, body);
-    let mut role = turn("hello");
-    role.role = "boss".to_owned();
+    let role = ChatTurn { role: "boss".to_owned(), ..turn("hello") };
     let steps = alice.request("prompt", 1_000, 201);
     let cheap = alice.request("prompt", 99, 1);
-    let mut chunks = blob_init("blob", b"bytes");
-    chunks.total_chunks = 2;
-    let mut status = finish(NOBODY, 0, [0, 0, 0]);
-    status.status = "done".to_owned();
+    let chunks = BlobInit { total_chunks: 2, ..blob_init("blob", b"bytes") };
+    let status = AgentFinish { status: "done".to_owned(), ..finish(NOBODY, 0, [0, 0, 0]) };
     let mut calls = step(NOBODY, 0, 1);
     if let Body::AgentStep(step) = &mut calls {
         let (name, args_hash, result_hash) = ("x".repeat(257), NOBODY, NOBODY);

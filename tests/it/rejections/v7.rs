@@ -2,12 +2,11 @@
 
 use std::slice::from_ref;
 
-use serde_json::json;
-use state::Forks;
-use testkit::actor::{Actor, conversation};
-use testkit::node::{DevOptions, wait_for};
+use serde_json::{Value, json};
+use testkit::actor::{Actor, conversation, finish, step, transfer, turn};
+use testkit::node::wait_for;
 use testkit::workload::envelope;
-use types::build::{Envelope, build_tx};
+use types::build::{Envelope, Unsigned, build_tx};
 use types::sign_bytes::Domain;
 use types::tx::{
     AgentRefuse, Evidence, ForkVote, MinerBond, MinerUnbond, NIL, ParamVote, Protection,
@@ -16,8 +15,8 @@ use types::tx::{
 use types::{Amount, Bid, Body, Code, Hash, Keypair, Late, Signature};
 
 use super::case::{Case, begins, case, case_of_text};
-use super::fork::{VALIDATOR, chain_with};
-use super::scene::{Scene, assert_provoked};
+use super::fork::{V7, VALIDATOR, quick};
+use super::scene::Scene;
 
 pub(super) const CODES: &[Code] = &[
     Code::Malformed,
@@ -34,12 +33,8 @@ pub(super) const CODES: &[Code] = &[
     Code::ParamBounds,
 ];
 
-pub(super) const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
-
-fn begin(folder: &std::path::Path) -> anyhow::Result<Scene> {
-    chain_with(folder, "from-v7-on", V7)?;
-    let data_dir = Some(folder.to_owned());
-    Ok(Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?.priced())
+fn begin() -> anyhow::Result<Scene> {
+    Scene::of_chain("from-v7-on", V7, quick(), Vec::new())
 }
 
 fn fork_vote(fork: &str, height: u64) -> Body {
@@ -52,14 +47,9 @@ fn param_vote(name: &str, value: u64) -> Body {
 
 /// A turn with these members of a bid, signed.
 fn bidding(actor: &Actor, members: &str) -> String {
-    let payload = types::build::Unsigned::build(
-        &Body::ChatTurn(testkit::actor::turn("hello")),
-        &actor.address().to_string(),
-        &actor.key.public_key(),
-        &envelope(actor.nonce),
-    );
-    let payload =
-        payload.payload().replace(r#","publicKey""#, &format!(r#"{members},"publicKey""#));
+    let (from, key) = (actor.address().to_string(), actor.key.public_key());
+    let plain = Unsigned::build(&turn("hello").into(), &from, &key, &envelope(actor.nonce));
+    let payload = plain.payload().replace(r#","publicKey""#, &format!(r#"{members},"publicKey""#));
     let hash = Hash::digest(payload.as_bytes());
     let signature = actor.key.sign(hash.to_string().as_bytes());
     types::transaction::seal(&payload, &hash, &signature)
@@ -80,8 +70,7 @@ fn protected(submitter: &Actor, miner: &Actor) -> Body {
 
 #[test]
 fn what_is_wrong_from_v7_on_is_told_and_changes_nothing() -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let mut scene = begin(folder.path())?;
+    let mut scene = begin()?;
     let [mut alice, miner, other] = [0, 1, 2].map(|index| scene.actor(index));
     let validator = Actor::new(Keypair::from_seed(&VALIDATOR));
     let poor = Actor::new(Keypair::from_seed(&[77; 32]));
@@ -90,15 +79,12 @@ fn what_is_wrong_from_v7_on_is_told_and_changes_nothing() -> anyhow::Result<()> 
     let text = alice.sign(&request);
     scene.include(&[text])?;
     let info = scene.call("ombra_chainInfo", &json!([]))?;
-    let genesis_hash = info["genesisHash"].as_str().and_then(|text| Hash::parse(text).ok());
-    let genesis_hash = genesis_hash.expect("a chain has a genesis hash");
+    let genesis_hash = Hash::parse(info["genesisHash"].as_str().unwrap_or_default())?;
     let domain = Domain { chain_id: "from-v7-on".into(), genesis_hash, v7_from: Some(0) };
     let actors = Actors { alice, miner, other, validator, poor };
     let mut cases = cases(&actors, run);
     cases.extend(accusations(&actors, &domain));
-    assert_provoked(CODES, &cases);
-    scene.refuse_in_every_way(&cases)?;
-    scene.node.stop()
+    scene.refuse(CODES, &cases)
 }
 
 struct Actors {
@@ -145,11 +131,9 @@ fn bids(alice: &Actor, poor: &Actor) -> Vec<Case> {
     let text = |members| bidding(alice, members);
     let from = alice.address();
     let memo = format!(r#","memo":"{}""#, "x".repeat(300));
-    let transfer = {
-        let bid = Bid { max_base_fee: None, tip: Some(Amount::new(5)) };
-        let envelope = Envelope { bid, ..envelope(alice.nonce) };
-        build_tx(&alice.key, &testkit::actor::transfer(from, 1), &envelope)
-    };
+    let bid = Bid { max_base_fee: None, tip: Some(Amount::new(5)) };
+    let tipped = Envelope { bid, ..envelope(alice.nonce) };
+    let tipped = build_tx(&alice.key, &transfer(from, 1), &tipped);
     vec![
         case_of_text(Code::Malformed, from, text(r#","tip":5"#))
             .says("tip", "a number", "a string")
@@ -161,13 +145,13 @@ fn bids(alice: &Actor, poor: &Actor) -> Vec<Case> {
                 "at most 256 bytes",
             )
             .with("since", "v7"),
-        case_of_text(Code::InvalidField, from, transfer)
+        case_of_text(Code::InvalidField, from, tipped)
             .says("tip", 5, "no tip, because the member fee is the tip of a TRANSFER")
             .with("since", "v7"),
         case_of_text(Code::FeeAboveMax, from, text(r#","maxBaseFee":"9""#))
             .says("maxBaseFee", 9, "at least 10, the base fee")
             .with("baseFee", 10),
-        case(Code::InsufficientBalance, poor, &testkit::actor::transfer(from, 0))
+        case(Code::InsufficientBalance, poor, &transfer(from, 0))
             .says("amount", begins(""), "at most 0")
             .with_some("needed")
             .with("available", 0)
@@ -264,11 +248,7 @@ fn votes(validator: &Actor) -> Vec<Case> {
 }
 
 /// The record of the run, once it fits.
-fn run_until(
-    scene: &Scene,
-    run: Hash,
-    fits: impl Fn(&serde_json::Value) -> bool,
-) -> anyhow::Result<serde_json::Value> {
+fn run_until(scene: &Scene, run: Hash, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
     wait_for("the run to be as expected", || {
         let record = scene.node.call("ombra_getAgentRun", &json!([run]))?;
         Ok(fits(&record).then_some(record))
@@ -277,8 +257,7 @@ fn run_until(
 
 #[test]
 fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let mut scene = begin(folder.path())?;
+    let mut scene = begin()?;
     let [mut alice, mut miner] = [0, 1].map(|index| scene.actor(index));
     let bond = miner.sign(&Body::MinerBond(MinerBond { amount: Amount::new(1_000_000) }));
     scene.include(from_ref(&bond))?;
@@ -287,15 +266,13 @@ fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
     let texts = [alice.sign(&request), miner.sign(&Body::AgentClaim(miner.claim(run)))];
     scene.include(&texts)?;
     let texts = [
-        miner.sign(&testkit::actor::step(run, 0, 300)),
-        miner.sign(&Body::AgentFinish(testkit::actor::finish(run, 300, [300, 600, 100]))),
+        miner.sign(&step(run, 0, 300)),
+        miner.sign(&Body::AgentFinish(finish(run, 300, [300, 600, 100]))),
     ];
     scene.include(&texts)?;
     let held = run_until(&scene, run, |record| record["heldUntil"].is_u64())?;
-    assert_eq!(
-        json!(["completed", "100000", "miner"]),
-        json!([held["status"], held["lockedBond"], held["endedBy"]])
-    );
+    let end = json!([held["status"], held["lockedBond"], held["endedBy"]]);
+    assert_eq!(json!(["completed", "100000", "miner"]), end);
     scene.node.kill_and_restart()?;
     let mut scene = scene.reconnected()?;
     let supply = scene.call("ombra_getSupply", &json!([]))?;

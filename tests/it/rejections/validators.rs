@@ -7,10 +7,11 @@ use testkit::node::DevOptions;
 use testkit::workload::envelope;
 use types::params::VALIDATOR_VOTES_MAX;
 use types::tx::ValidatorVote;
-use types::{Body, Code, Keypair, PublicKey};
+use types::{Body, Code, Hash, Keypair, PublicKey};
 
 use super::case::{Case, case};
 use super::scene::{Scene, all_taken, assert_provoked};
+use crate::support::dev;
 
 pub(super) const CODES: &[Code] =
     &[Code::NotValidator, Code::ValidatorUnchanged, Code::ValidatorSetLimit, Code::VoteLimit];
@@ -24,9 +25,7 @@ const NO_BLOCKS_MS: u64 = 600_000;
 /// The validator of the chain.
 fn validator(scene: &Scene) -> anyhow::Result<Actor> {
     let seed = fs::read_to_string(scene.node.data().join("keys/validator.key"))?;
-    let mut bytes = [0; 32];
-    const_hex::decode_to_slice(seed.trim(), &mut bytes)?;
-    Ok(Actor::new(Keypair::from_seed(&bytes)))
+    Ok(Actor::new(Keypair::from_seed(Hash::parse(seed.trim())?.as_bytes())))
 }
 
 fn vote(candidate_key: PublicKey, power: u64) -> Body {
@@ -40,7 +39,7 @@ fn candidate(number: u8) -> PublicKey {
 
 #[test]
 fn what_is_wrong_about_votes_is_told_and_changes_nothing() -> anyhow::Result<()> {
-    let mut scene = Scene::start(&[], &[])?;
+    let mut scene = Scene::of(dev(&[]))?;
     let (validator, stranger) = (validator(&scene)?, scene.actor(0));
     let own = validator.key.public_key();
     let cases = [
@@ -69,15 +68,12 @@ fn what_is_wrong_about_votes_is_told_and_changes_nothing() -> anyhow::Result<()>
 
 /// Refused on a chain of its own, where the votes before it wait.
 fn one_vote_too_many() -> anyhow::Result<Case> {
-    let mut scene = Scene::of(DevOptions {
-        block_time_ms: NO_BLOCKS_MS,
-        more: vec!["--param".to_owned(), format!("heartbeatMs={NO_BLOCKS_MS}")],
-        ..DevOptions::from_environment()
-    })?;
+    let silent = dev(&["--param", &format!("heartbeatMs={NO_BLOCKS_MS}")]);
+    let mut scene = Scene::of(DevOptions { block_time_ms: NO_BLOCKS_MS, ..silent })?;
     let mut validator = validator(&scene)?;
-    let votes: Vec<String> = (0..VALIDATOR_VOTES_MAX)
-        .map(|number| validator.sign(&vote(candidate(u8::try_from(number).unwrap_or(0)), 1)))
-        .collect();
+    let numbers = 0..u8::try_from(VALIDATOR_VOTES_MAX)?;
+    let votes: Vec<String> =
+        numbers.map(|number| validator.sign(&vote(candidate(number), 1))).collect();
     all_taken(scene.send_together(&votes)?);
     let case = case(Code::VoteLimit, &validator, &vote(candidate(200), 1)).says(
         "from",

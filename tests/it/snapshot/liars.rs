@@ -10,13 +10,14 @@ use p2p::ports::{ChainSource, EncodedBlock, Nothing, ReadError, SnapshotHead, St
 use parking_lot::Mutex;
 use serde_json::json;
 use store::snapshots::{Extra, FORMAT, Offer};
-use testkit::net::{Member, Net, NetOptions, Network};
-use testkit::node::wait_for;
+use testkit::net::{Member, Net, Network};
+use testkit::node::wait_until;
 use testkit::process::Signal;
 use types::Hash;
 
 use super::{INTERVAL, edit, folders, story};
 use crate::fake_peer::FakePeer;
+use crate::support::{chain, earliest, logs};
 
 const FOLLOWER: usize = 1;
 /// An honest node beside the validator: two named peers have to have the block of a snapshot.
@@ -179,8 +180,7 @@ fn liar(honest: &Member, content: &Content, lie: Lie) -> anyhow::Result<Liar> {
 /// A validator and another node, both with snapshots of a chain on which something has happened, and
 /// a follower that wants one and does not run.
 fn net() -> anyhow::Result<Net> {
-    let params = vec!["minBlockIntervalMs=50".to_owned(), "heartbeatMs=200".to_owned()];
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 2) })?;
+    let mut net = Net::make_as(&chain(1, 2, &["minBlockIntervalMs=50", "heartbeatMs=200"]))?;
     let interval = format!("interval_blocks = {INTERVAL}");
     edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
     // It must not wait for the follower, which does not run.
@@ -193,34 +193,48 @@ fn net() -> anyhow::Result<Net> {
     story(&net.members[0])?;
     let height = net.members[0].height()?.next_multiple_of(INTERVAL);
     for honest in HONEST {
-        wait_for("a snapshot", || {
+        wait_until("a snapshot", || {
             let shelf = net.members[honest].home().join("data/snapshots");
             let is_offered = |at: &u64| shelf.join(format!("{at}/offer")).exists();
             let mut made = folders(&shelf)?.into_iter().filter(|at| *at >= height);
-            Ok(made.any(|at| is_offered(&at)).then_some(()))
+            Ok(made.any(|at| is_offered(&at)))
         })?;
     }
     Ok(net)
 }
 
-/// Where the honest nodes are reached.
-fn honest(net: &Net) -> Vec<String> {
-    HONEST.map(|honest| net.members[honest].p2p_address(Network::Gossip)).to_vec()
+/// Liars beside the honest nodes, and where all of them are reached, the liars first.
+fn liars(
+    net: &Net,
+    content: &Content,
+    lies: impl IntoIterator<Item = Lie>,
+) -> anyhow::Result<(Vec<Liar>, Vec<String>)> {
+    let liars = lies.into_iter().map(|lie| liar(&net.members[0], content, lie));
+    let liars: Vec<Liar> = liars.collect::<anyhow::Result<_>>()?;
+    let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
+    addresses.extend(HONEST.map(|honest| net.members[honest].p2p_address(Network::Gossip)));
+    Ok((liars, addresses))
 }
 
-/// The first block that the follower has.
-fn earliest(net: &Net) -> anyhow::Result<u64> {
-    let info = net.members[FOLLOWER].call("ombra_chainInfo", &json!([]))?;
-    info["earliestBlock"].as_u64().context("earliestBlock")
+/// The follower did not begin with genesis, has the chain of the others, and verifies its database.
+fn began_with_a_snapshot(net: &mut Net) -> anyhow::Result<()> {
+    let earliest = earliest(&net.members[FOLLOWER])?;
+    assert!(earliest > INTERVAL, "it began with genesis: {}", net.members[FOLLOWER].logged()?);
+    net.same_block(net.members[0].height()? + 2)?;
+    net.members[FOLLOWER].stop()?;
+    let verified = net.members[FOLLOWER].db("verify")?;
+    assert!(verified.contains(&format!("its first block is {earliest}")), "{verified}");
+    Ok(())
+}
+
+/// Whether a node has logged that it keeps a peer out.
+fn keeps_out(log: &str, peer: &str) -> bool {
+    log.lines().any(|line| line.contains("keeping a peer out") && line.contains(peer))
 }
 
 /// The setting that a node knows no others than these.
 fn peers(addresses: &[String]) -> [(&'static str, String); 1] {
     [("OMBRA__P2P__GOSSIP__PEERS", json!(addresses).to_string())]
-}
-
-fn logs(member: &Member, text: &str) -> anyhow::Result<()> {
-    wait_for(text, || Ok(member.logged()?.contains(text).then_some(())))
 }
 
 /// Has the second node offer no snapshots. It has all blocks.
@@ -238,8 +252,7 @@ fn strangers_that_agree_do_not_make_a_node_begin_with_what_no_named_peer_offers(
     let mut net = net()?;
     let content = learn(&net.members[0])?;
     offers_none(&mut net.members[SECOND])?;
-    let strangers = [Lie::Nothing, Lie::Nothing].map(|lie| liar(&net.members[0], &content, lie));
-    let strangers: Vec<Liar> = strangers.into_iter().collect::<anyhow::Result<_>>()?;
+    let (strangers, _) = liars(&net, &content, [Lie::Nothing, Lie::Nothing])?;
     let named = [net.members[SECOND].p2p_address(Network::Gossip)];
     net.members[FOLLOWER].launch(&peers(&named))?;
     for (_, stranger) in &strangers {
@@ -250,7 +263,7 @@ fn strangers_that_agree_do_not_make_a_node_begin_with_what_no_named_peer_offers(
     for (_, stranger) in &strangers {
         assert!(log.contains(&stranger.peer_id()), "a stranger was not there: {log}");
     }
-    assert_eq!(1, earliest(&net)?, "{log}");
+    assert_eq!(1, earliest(&net.members[FOLLOWER])?, "{log}");
     assert!(log.contains("no peer offers a snapshot"), "{log}");
     Ok(())
 }
@@ -271,7 +284,8 @@ fn what_one_named_peer_offers_alone_is_taken_when_another_has_shown_its_block() 
     assert!(!log.contains("fetching it"), "{log}");
     net.members[SECOND].signal(Signal::CONT)?;
     net.members[FOLLOWER].answers()?;
-    assert_eq!(content.head.height + 1, earliest(&net)?, "{}", net.members[FOLLOWER].logged()?);
+    let follower = &net.members[FOLLOWER];
+    assert_eq!(content.head.height + 1, earliest(follower)?, "{}", follower.logged()?);
     net.same_block(net.members[0].height()? + 2)?;
     Ok(())
 }
@@ -281,12 +295,7 @@ fn liars_about_snapshots_are_found_out_and_two_honest_peers_are_enough() -> anyh
     let mut net = net()?;
     let lies = [Lie::Chunk, Lie::Root, Lie::Certificate, Lie::Crumbs, Lie::Silence];
     let content = learn(&net.members[0])?;
-    let liars: Vec<Liar> = lies
-        .into_iter()
-        .map(|lie| liar(&net.members[0], &content, lie))
-        .collect::<anyhow::Result<_>>()?;
-    let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
-    addresses.extend(honest(&net));
+    let (liars, addresses) = liars(&net, &content, lies)?;
     // So that they give nothing before all liars have had their turn.
     for honest in HONEST {
         net.members[honest].signal(Signal::STOP)?;
@@ -301,20 +310,11 @@ fn liars_about_snapshots_are_found_out_and_two_honest_peers_are_enough() -> anyh
     }
     net.members[FOLLOWER].answers()?;
 
-    let follower = &net.members[FOLLOWER];
-    let log = follower.logged()?;
+    let log = net.members[FOLLOWER].logged()?;
     for (_, liar) in &liars[..4] {
-        let is_out =
-            |line: &str| line.contains("keeping a peer out") && line.contains(&liar.peer_id());
-        assert!(log.lines().any(is_out), "{} is not kept out: {log}", liar.peer_id());
+        assert!(keeps_out(&log, &liar.peer_id()), "{} is not kept out: {log}", liar.peer_id());
     }
-    let earliest = earliest(&net)?;
-    assert!(earliest > INTERVAL, "it began with genesis: {log}");
-    net.same_block(net.members[0].height()? + 2)?;
-    net.members[FOLLOWER].stop()?;
-    let verified = net.members[FOLLOWER].db("verify")?;
-    assert!(verified.contains(&format!("its first block is {earliest}")), "{verified}");
-    Ok(())
+    began_with_a_snapshot(&mut net)
 }
 
 #[test]
@@ -324,31 +324,18 @@ fn many_more_lies_than_eight_do_not_keep_a_node_from_the_honest_snapshots() -> a
     // Ten that each cost an attempt of a node that counts all lies together; two that agree, as the
     // honest peers do; and one with whom honest chunks seem to be wrong.
     let lies = (0..10).map(Lie::Height).chain([Lie::Extra, Lie::Extra, Lie::Numbers]);
-    let liars: Vec<Liar> =
-        lies.map(|lie| liar(&net.members[0], &content, lie)).collect::<anyhow::Result<_>>()?;
-    let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
-    addresses.extend(honest(&net));
+    let (liars, addresses) = liars(&net, &content, lies)?;
     net.members[FOLLOWER].launch(&peers(&addresses))?;
     net.members[FOLLOWER].answers()?;
 
-    let follower = &net.members[FOLLOWER];
-    let earliest = earliest(&net)?;
-    let log = follower.logged()?;
-    assert!(earliest > INTERVAL, "it began with genesis: {log}");
-    let is_out = |peer: &str| {
-        log.lines().any(|line| line.contains("keeping a peer out") && line.contains(peer))
-    };
+    let log = net.members[FOLLOWER].logged()?;
     for (_, liar) in &liars[..10] {
-        assert!(is_out(&liar.peer_id()), "{} is not kept out: {log}", liar.peer_id());
+        assert!(keeps_out(&log, &liar.peer_id()), "{} is not kept out: {log}", liar.peer_id());
     }
     let told = net.members[0].call("net_info", &json!([]))?;
     let told = told["peerId"].as_str().context("a peer id")?;
-    assert!(!is_out(told), "the honest one is kept out: {log}");
-    net.same_block(net.members[0].height()? + 2)?;
-    net.members[FOLLOWER].stop()?;
-    let verified = net.members[FOLLOWER].db("verify")?;
-    assert!(verified.contains(&format!("its first block is {earliest}")), "{verified}");
-    Ok(())
+    assert!(!keeps_out(&log, told), "the honest one is kept out: {log}");
+    began_with_a_snapshot(&mut net)
 }
 
 #[test]
@@ -362,9 +349,9 @@ fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later(
         let follower = &mut net.members[FOLLOWER];
         let times = follower.logged().unwrap_or_default().matches("fetching it").count();
         follower.launch(&peers(&[silent.1.address()]))?;
-        wait_for("the fetch", || {
+        wait_until("the fetch", || {
             let log = follower.logged()?;
-            Ok((log.matches("fetching it").count() > times).then_some(()))
+            Ok(log.matches("fetching it").count() > times)
         })?;
         let asked = Instant::now();
         follower.signal(signal)?;
@@ -375,8 +362,5 @@ fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later(
     }
     // The same home, with somebody who gives what it offers.
     net.members[FOLLOWER].start()?;
-    let earliest = earliest(&net)?;
-    assert!(earliest > INTERVAL, "it began with genesis: {}", net.members[FOLLOWER].logged()?);
-    net.same_block(net.members[0].height()? + 2)?;
-    Ok(())
+    began_with_a_snapshot(&mut net)
 }

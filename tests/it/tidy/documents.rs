@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use rpc::registry::{Method, Registry};
 use types::{Code, Params};
 
-use super::{code_spans, exists, read, section, table_rows};
+use super::{all_table_rows, code_spans, exists, read, section, table_rows};
 
 fn first_cells(text: &str) -> Vec<String> {
     let rows = table_rows(text);
@@ -143,10 +143,8 @@ fn the_tags_of_signed_messages_are_described() {
 #[test]
 fn every_table_is_described_in_the_order_of_the_schema() {
     let document = read("docs/storage.md");
-    let described: Vec<_> = ["## 2. ", "## 3. "]
-        .into_iter()
-        .flat_map(|heading| first_cells(section(&document, heading)))
-        .collect();
+    let described = ["## 2. ", "## 3. "].map(|heading| first_cells(section(&document, heading)));
+    let described = described.concat();
     let tables: Vec<_> = store::tables::all().map(|table| table.name).collect();
     assert_eq!(tables, described);
 }
@@ -162,20 +160,13 @@ fn the_readme_lists_every_command() {
 
 /// Every setting with its default, its sections joined with dots.
 fn settings(prefix: &str, value: &serde_json::Value, out: &mut BTreeMap<String, String>) {
-    match value {
-        serde_json::Value::Object(members) => {
-            for (key, value) in members {
-                let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-                settings(&name, value, out);
-            }
-        }
-        serde_json::Value::Null
-        | serde_json::Value::Bool(_)
-        | serde_json::Value::Number(_)
-        | serde_json::Value::String(_)
-        | serde_json::Value::Array(_) => {
-            drop(out.insert(prefix.to_owned(), value.to_string()));
-        }
+    let Some(members) = value.as_object() else {
+        out.insert(prefix.to_owned(), value.to_string());
+        return;
+    };
+    for (key, value) in members {
+        let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        settings(&name, value, out);
     }
 }
 
@@ -198,11 +189,9 @@ fn every_setting_is_described_with_its_default() {
         known.into_iter().partition(|(name, _)| name.starts_with("rpc.limits."));
 
     let document = read("docs/operations.md");
-    let described: BTreeMap<_, _> = table_rows(section(&document, "## 12. "))
-        .into_iter()
-        .map(|row| [row[0], row[1]].map(|cell| cell.trim_matches('`').to_owned()))
-        .map(|[name, default]| (name, default))
-        .collect();
+    let rows = table_rows(section(&document, "## 12. ")).into_iter();
+    let rows = rows.map(|row| [row[0], row[1]].map(|cell| cell.trim_matches('`').to_owned()));
+    let described: BTreeMap<_, _> = rows.map(<(String, String)>::from).collect();
     assert_eq!(known, described);
 
     let document = read("docs/rpc.md");
@@ -226,7 +215,7 @@ fn the_gateway_lists_its_settings() {
 #[test]
 fn the_gateway_lists_the_codes_of_its_errors() {
     let document = read("docs/gateway.md");
-    let rows = table_rows_of_any(section(&document, "## 4. "));
+    let rows = all_table_rows(section(&document, "## 4. "));
     let listed: BTreeSet<_> = rows.iter().flat_map(|row| code_spans(row[0])).collect();
     let source = read("gateway/src/openai/fault.rs");
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
@@ -239,10 +228,4 @@ fn the_gateway_lists_the_codes_of_its_errors() {
     coded.insert("context_length_exceeded");
     let listed: BTreeSet<_> = listed.into_iter().filter(is_code).collect();
     assert_eq!(coded, listed);
-}
-
-/// The cells of all table rows of `text`.
-fn table_rows_of_any(text: &str) -> Vec<Vec<&str>> {
-    let rows = text.lines().filter(|line| line.starts_with('|'));
-    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }

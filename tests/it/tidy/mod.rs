@@ -71,6 +71,18 @@ fn files(endings: &[&str]) -> Vec<Source> {
     found
 }
 
+/// Where one of these words stands in a file whose name ends in one of `endings`.
+fn lines_with(words: &[&str], endings: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for Source { path, text } in files(endings) {
+        for (number, line) in text.lines().enumerate() {
+            let here = words.iter().filter(|word| line.contains(**word));
+            found.extend(here.map(|word| format!("{path}:{}: {word}", number + 1)));
+        }
+    }
+    found
+}
+
 /// Visits every file but those that tools or others made.
 fn walk(folder: &Path, prefix: String, visit: &mut impl FnMut(String, &Path)) {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -129,10 +141,15 @@ fn section<'a>(document: &'a str, heading: &str) -> &'a str {
     &body[..end]
 }
 
-/// The cells of the table rows of `text`, without headings and rules.
-fn table_rows(text: &str) -> Vec<Vec<&str>> {
+/// The cells of all table rows of `text`.
+fn all_table_rows(text: &str) -> Vec<Vec<&str>> {
     let rows = text.lines().filter(|line| line.starts_with('|'));
-    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>())
-        .filter(|row| row.first().is_some_and(|cell| cell.starts_with('`')))
-        .collect()
+    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// The same without headings and rules.
+fn table_rows(text: &str) -> Vec<Vec<&str>> {
+    let mut rows = all_table_rows(text);
+    rows.retain(|row| row.first().is_some_and(|cell| cell.starts_with('`')));
+    rows
 }

@@ -1,6 +1,6 @@
 //! The repository stands alone: it names nothing outside itself, and what it names is there.
 
-use super::{assert_none, exists, files, read};
+use super::{assert_none, exists, files, lines_with, read};
 
 const TEXTS: &[&str] = &[".rs", ".md", ".toml", ".sh", ".json", ".yaml", ".yml", "run", ".txt"];
 
@@ -14,15 +14,7 @@ const FOREIGN: &[&str] = &[
 
 #[test]
 fn no_file_names_a_path_outside_the_repository() {
-    let mut faults = Vec::new();
-    for source in files(TEXTS) {
-        for (number, line) in source.text.lines().enumerate() {
-            for foreign in FOREIGN.iter().filter(|foreign| line.contains(**foreign)) {
-                faults.push(format!("{}:{}: {foreign}", source.path, number + 1));
-            }
-        }
-    }
-    assert_none(&faults, "paths of one machine");
+    assert_none(&lines_with(FOREIGN, TEXTS), "paths of one machine");
 }
 
 #[test]

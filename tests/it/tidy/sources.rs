@@ -1,6 +1,6 @@
 //! What a source file looks like.
 
-use super::{Source, assert_none, files};
+use super::{Source, assert_none, files, lines_with};
 
 /// The most lines of a source file, its tests and its comments not counted.
 const LINES_MAX: usize = 500;
@@ -112,14 +112,7 @@ fn nothing_is_left_for_later_or_switched_off() {
         concat!("todo", "!("),
         concat!("unimplemented", "!("),
     ];
-    let mut faults = Vec::new();
-    for source in files(&[".rs", ".sh", ".toml", ".md", "run"]) {
-        for (number, line) in source.text.lines().enumerate() {
-            for mark in marks.iter().filter(|mark| line.contains(**mark)) {
-                faults.push(format!("{}:{}: {mark}", source.path, number + 1));
-            }
-        }
-    }
+    let faults = lines_with(&marks, &[".rs", ".sh", ".toml", ".md", "run"]);
     assert_none(&faults, "unfinished or switched off");
 }
 

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use testkit::actor::Actor;
+use testkit::breakpoint::lock;
 use testkit::http::{self, Connection};
 use testkit::market::{Market, Saying};
 use types::Hash;
 use types::ids::Committer;
 
 use super::progress::Step;
-use super::{Awaited, lock, sign};
+use super::{Awaited, sign};
 
 /// Rejections of what comes a moment too early: the pool of a node that is asked may be behind the chain.
 const TOO_EARLY: [&str; 3] = ["CALL_NOT_FOUND", "NOT_MEMBER", "CALL_PHASE"];

@@ -6,6 +6,7 @@ use anyhow::ensure;
 use testkit::crowd::Crowd;
 use testkit::dice::Dice;
 use testkit::miners::{Miner, MinerHome};
+use testkit::parallel::joined;
 use testkit::suite::{Outcome, say};
 
 use crate::Extent;
@@ -25,7 +26,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<Outcome> {
     let node = crowd.node.rpc;
     let asking = std::thread::spawn(move || Crowd::ask(node, runs));
     let deaths = kill(&mut crowd, &mut miners, &mut dice, extent.seconds)?;
-    asking.join().map_err(|_panic| anyhow::anyhow!("a requester panicked"))??;
+    joined(asking.join(), "a requester")?;
     crowd.settled(runs).map_err(|fault| explain(&crowd, fault))?;
     miners.into_iter().try_for_each(Miner::stop)?;
     crowd.check(runs).map_err(|fault| explain(&crowd, fault))?;

@@ -8,9 +8,9 @@ use anyhow::{Context as _, ensure};
 use infer::SMOLLM2_135M;
 use serde_json::{Value, json};
 use testkit::http::Connection;
-use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::miners::{Miner, MinerHome, Requester, Wish, text};
 use testkit::net::free_ports;
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::node::{DevOptions, Node, wait_until};
 use testkit::process::Process;
 use testkit::python;
 use testkit::suite::Outcome;
@@ -55,11 +55,11 @@ impl Llama {
         command.env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(log);
         let mut server = Process::start("the server", &mut command)?;
-        wait_for("llama.cpp's server to answer", || {
+        wait_until("llama.cpp's server to answer", || {
             let ended = server.child.try_wait()?;
             ensure!(ended.is_none(), "it ended: {}", std::fs::read_to_string(&self.log)?);
             let health = Connection::open(self.address).and_then(|mut it| it.get("/health"));
-            Ok(health.is_ok().then_some(()))
+            Ok(health.is_ok())
         })?;
         Ok(server)
     }
@@ -98,21 +98,9 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
     let home = MinerHome::new(folder.path(), 1, node.rpc, &settings(address, 1_000))?;
     let miner = home.start()?;
     let mut requester = Requester::new(0, node.rpc)?;
-    let scene = Scene { node, home, llama };
-    let told = scene
-        .answers(&mut requester)
-        .and_then(|said| Ok((said, scene.dies(&mut requester, server)?)))
-        .map_err(|fault| scene.home.explain(&fault))?;
-    let (said, server) = told;
-    let server = scene.is_away(&mut requester, server);
-    let _server = server.map_err(|fault| scene.home.explain(&fault))?;
-    let whole = scene.story(&mut requester).map_err(|fault| scene.home.explain(&fault))?;
-    miner.stop()?;
-    scene.home.configure(&settings(address, STEP_TOKENS))?;
-    let miner = scene.home.start()?;
-    scene.goes_on(&mut requester, &whole).map_err(|fault| scene.home.explain(&fault))?;
-    miner.stop()?;
-    Ok(Outcome::Passed(said))
+    let scene = Scene { _node: node, home, llama };
+    let said = scene.play(&mut requester, server, miner);
+    Ok(Outcome::Passed(said.map_err(|fault| scene.home.explain(&fault))?))
 }
 
 /// A miner that puts out so many tokens in a step at most.
@@ -127,12 +115,30 @@ fn settings(llama: SocketAddr, output_tokens_max: u64) -> String {
 }
 
 struct Scene {
-    node: Node,
+    _node: Node,
     home: MinerHome,
     llama: Llama,
 }
 
 impl Scene {
+    fn play(
+        &self,
+        requester: &mut Requester,
+        server: Process,
+        miner: Miner,
+    ) -> anyhow::Result<String> {
+        let said = self.answers(requester)?;
+        let server = self.dies(requester, server)?;
+        let _server = self.is_away(requester, server)?;
+        let whole = self.story(requester)?;
+        miner.stop()?;
+        self.home.configure(&settings(self.llama.address, STEP_TOKENS))?;
+        let miner = self.home.start()?;
+        self.goes_on(requester, &whole)?;
+        miner.stop()?;
+        Ok(said)
+    }
+
     /// A free answer, and answers that the server holds to a form.
     fn answers(&self, requester: &mut Requester) -> anyhow::Result<String> {
         let free = "What is the capital of France? Answer with one word.";
@@ -163,24 +169,24 @@ impl Scene {
         let before = self.home.logged()?.len();
         // Paid for 300 tokens: long enough to die in, and written in time where the machine is busy.
         let run = requester.ask(&Wish { max_fee: 400, ..Wish::new(STORY, &[]) })?;
-        wait_for("the server to work on the answer", || {
+        wait_until("the server to work on the answer", || {
             let slots = Connection::open(self.llama.address)?.get("/slots")?;
             let slots: Value = serde_json::from_str(&slots)?;
-            Ok((slots[0]["is_processing"] == true).then_some(()))
+            Ok(slots[0]["is_processing"] == true)
         })?;
         drop(server);
-        wait_for("the miner to notice", || {
+        wait_until("the miner to notice", || {
             let logged = self.home.logged()?;
             let since = logged.get(before..).unwrap_or_default();
-            Ok(since.contains("asking the back end again").then_some(()))
+            Ok(since.contains("asking the back end again"))
         })?;
-        let record = self.record(&run)?;
+        let record = requester.record(&run)?;
         ensure!(text(&record, "status") == "claimed", "it is not waited for: {record}");
         let server = self.llama.start()?;
         let record = requester.settled(&run)?;
         let is_paid = matches!(text(&record, "status"), "completed" | "insufficient_funds");
         ensure!(is_paid && record["stepCount"] != json!(0), "{record}");
-        self.verify(&run, requester)?;
+        verify(requester, &run)?;
         Ok(server)
     }
 
@@ -190,13 +196,13 @@ impl Scene {
         let before = self.home.logged()?.len();
         let wish = Wish::new("What is the capital of Italy? Answer with one word.", &[]);
         let run = requester.ask(&wish)?;
-        wait_for("the miner to say why it waits", || {
+        wait_until("the miner to say why it waits", || {
             let logged = self.home.logged()?;
             let since = logged.get(before..).unwrap_or_default();
             let says = |line: &str| line.contains("BACKEND_DOWN") && line.contains("not reachable");
-            Ok(since.lines().any(says).then_some(()))
+            Ok(since.lines().any(says))
         })?;
-        let record = self.record(&run)?;
+        let record = requester.record(&run)?;
         ensure!(text(&record, "status") == "pending", "it was claimed: {record}");
         let server = self.llama.start()?;
         let record = requester.settled(&run)?;
@@ -224,19 +230,15 @@ impl Scene {
         ensure!(whole.starts_with(&told), "{outputs:?} do not go on as\n{whole:?}");
         let answer = text(&record, "finalAnswerInline");
         ensure!(answer.contains(&told), "the answer has not all of it: {answer:?}");
-        self.verify(&run, requester)
+        verify(requester, &run)
     }
 
     /// What the model said, step by step.
     fn outputs(&self, run: &Hash) -> anyhow::Result<Vec<String>> {
-        let receipt: Value =
-            serde_json::from_str(&self.home.tell(&["receipt", &run.to_string()])?)?;
+        let receipt = self.home.tell(&["receipt", &run.to_string()])?;
+        let receipt: Value = serde_json::from_str(&receipt)?;
         let steps = receipt["steps"].as_array().context("steps")?;
         Ok(steps.iter().map(|step| text(step, "output").to_owned()).collect())
-    }
-
-    fn record(&self, run: &Hash) -> anyhow::Result<Value> {
-        self.node.call("ombra_getAgentRun", &json!([run]))
     }
 
     fn settled(
@@ -262,16 +264,16 @@ impl Scene {
         let answer: Value = serde_json::from_str(text(&record, "finalAnswerInline"))?;
         Ok(text(&answer, "response").to_owned())
     }
+}
 
-    /// The steps are there once each, and what they were paid for adds up.
-    fn verify(&self, run: &Hash, requester: &Requester) -> anyhow::Result<()> {
-        let record = self.record(run)?;
-        let steps = requester.steps(run)?;
-        let tokens: u64 = steps.iter().filter_map(|step| step["outputTokens"].as_u64()).sum();
-        ensure!(text(&record, "minerReward") == tokens.to_string(), "{record}");
-        let indexes: Vec<_> = steps.iter().filter_map(|step| step["stepIndex"].as_u64()).collect();
-        let expected: Vec<_> = (0..u64::try_from(steps.len())?).collect();
-        ensure!(indexes == expected, "the steps are {indexes:?}");
-        Ok(())
-    }
+/// The steps are there once each, and what they were paid for adds up.
+fn verify(requester: &Requester, run: &Hash) -> anyhow::Result<()> {
+    let record = requester.record(run)?;
+    let steps = requester.steps(run)?;
+    let tokens: u64 = steps.iter().filter_map(|step| step["outputTokens"].as_u64()).sum();
+    ensure!(text(&record, "minerReward") == tokens.to_string(), "{record}");
+    let indexes: Vec<_> = steps.iter().filter_map(|step| step["stepIndex"].as_u64()).collect();
+    let expected: Vec<_> = (0..u64::try_from(steps.len())?).collect();
+    ensure!(indexes == expected, "the steps are {indexes:?}");
+    Ok(())
 }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::miners::{MinerHome, micro};
 use testkit::net::free_ports;
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::node::{DevOptions, Node, wait_until};
 use testkit::suite::Outcome;
 
 use super::llama::Llama;
@@ -49,10 +49,10 @@ fn play(node: &Node, folder: &std::path::Path) -> anyhow::Result<String> {
     let file = file.to_str().context("a folder with a name")?;
     ombra(node, &["agents", "register", file, "--dev", OWNER])?;
     let executor = format!("model-1:{MANIFEST}");
-    wait_for("the offers of all miners", || {
+    wait_until("the offers of all miners", || {
         let listed = node.call("ombra_listOffers", &json!({ "executor": executor }))?;
         let count = listed["items"].as_array().map_or(0, Vec::len);
-        Ok((count == MINERS.len()).then_some(()))
+        Ok(count == MINERS.len())
     })?;
     collected(node)?;
     structured(node)?;

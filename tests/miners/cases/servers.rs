@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::breakpoint::Breakpoint;
 use testkit::miners::{MinerHome, Requester, Wish, text};
 use testkit::net::free_ports;
-use testkit::node::{DevOptions, Node, wait_for};
+use testkit::node::{DevOptions, Node, wait_until};
 use testkit::process::{self, Process, Signal};
 use testkit::python;
 use testkit::script::{Model, Question, Reply};
@@ -92,8 +92,8 @@ impl Scene {
         let mut notes = Command::new(python);
         notes.arg(SCRIPT).arg(port.to_string()).env("PYTHONDONTWRITEBYTECODE", "1");
         let notes = Process::start("the server", notes.stdin(Stdio::null()).stdout(Stdio::null()))?;
-        wait_for("the server over HTTP to listen", || {
-            Ok(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok().then_some(()))
+        wait_until("the server over HTTP to listen", || {
+            Ok(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok())
         })?;
 
         let gate = Arc::new(Breakpoint::default());
@@ -162,11 +162,9 @@ impl Scene {
         miner.stop()?;
         ensure!(self.programs("")?.is_empty(), "programs are left: {:?}", self.programs("")?);
         let mut miner = self.home.start()?;
-        wait_for("the programs to run", || Ok((self.programs("")?.len() >= 2).then_some(())))?;
+        wait_until("the programs to run", || Ok(self.programs("")?.len() >= 2))?;
         miner.kill()?;
-        wait_for("the programs to see it and leave", || {
-            Ok(self.programs("")?.is_empty().then_some(()))
-        })?;
+        wait_until("the programs to see it and leave", || Ok(self.programs("")?.is_empty()))?;
         Ok(())
     }
 

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use testkit::net::{Member, Network};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 
 use super::{OVERSIZED, ask, bare, rubbish};
 use crate::Extent;
 use testkit::harness::engine_wire::{Answer, broadcast, counted, framed, question, status};
-use testkit::harness::load::Load;
-use testkit::harness::rogue::{BROADCAST, PROOF, Plan, Rogue};
-use testkit::harness::town::Town;
+use testkit::harness::{BROADCAST, Load, PROOF, Plan, Rogue, Town};
 use testkit::suite::say;
 
 const REST: &[usize] = &[0, 1, 2];
@@ -67,9 +65,9 @@ impl Target<'_> {
 
     /// Waits until the node has logged this so often.
     fn logs(&self, line: &str, count: usize) -> anyhow::Result<()> {
-        wait_for(&format!("{line:?} in the log, {count} times"), || {
+        wait_until(&format!("{line:?} in the log, {count} times"), || {
             let seen = self.node.logged()?.matches(line).count();
-            Ok((seen >= count).then_some(()))
+            Ok(seen >= count)
         })
     }
 
@@ -77,8 +75,8 @@ impl Target<'_> {
         for (topic, line) in TOPICS {
             let rogue = self.rogue("sync")?;
             let publish = |bytes: &[u8]| {
-                wait_for(&format!("a message on {topic} to go out"), || {
-                    Ok(rogue.publish(topic, bytes.to_vec()).then_some(()))
+                wait_until(&format!("a message on {topic} to go out"), || {
+                    Ok(rogue.publish(topic, bytes.to_vec()))
                 })
                 .with_context(|| rogue.trouble())
             };
@@ -129,7 +127,7 @@ impl Target<'_> {
             ensure!(rogue.ask(bytes) == 1, "the rogue was cut off: {}", rogue.trouble());
             sent += 1;
         }
-        wait_for("the questions to be over", || Ok((outcomes() >= before + sent).then_some(())))
+        wait_until("the questions to be over", || Ok(outcomes() >= before + sent))
     }
 
     fn answers(&self) -> anyhow::Result<()> {
@@ -145,9 +143,9 @@ impl Target<'_> {
             &[address],
             Box::new(move |question| question.protocol.contains("/sync/").then(|| next.next())?),
         )?;
-        wait_for("the node to ask the rogue for blocks", || {
+        wait_until("the node to ask the rogue for blocks", || {
             rogue.ask(status(self.key, u64::MAX)?);
-            Ok((rogue.asked("/sync/") >= count).then_some(()))
+            Ok(rogue.asked("/sync/") >= count)
         })?;
         self.logs("Failed to decode sync response", readable.len())
     }

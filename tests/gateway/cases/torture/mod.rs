@@ -17,17 +17,19 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use clap::Args;
+use testkit::breakpoint::lock;
 use testkit::dice::Dice;
 use testkit::node::PATIENCE;
+use testkit::parallel::joined;
 
 use super::passed;
 use crate::client::Client;
-use crate::scene::{SETTINGS, Scene, Way};
+use crate::scene::{SETTINGS, SHORT_CLAIMS, Scene, Way};
 use crate::worker::Worker;
 use customer::Customer;
 use testkit::suite::{Outcome, say};
@@ -41,19 +43,6 @@ const HAPPENINGS_MIN: u64 = 100;
 const NOBODY: &str = "again: nobody there";
 /// Clients at once. Two and two share some of their requests.
 const CUSTOMERS: u64 = 6;
-/// A claim lapses soon, for good.
-const CHAIN: [&str; 10] = [
-    "--v7",
-    "0",
-    "--param",
-    "claimTtlMs=1500",
-    "--param",
-    "maxReopens=0",
-    "--param",
-    "precisionMs=50",
-    "--param",
-    "messageDelayMs=50",
-];
 
 /// How much there is of it.
 #[derive(Args, Clone, Copy, Debug)]
@@ -107,7 +96,7 @@ impl Town {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Ledger) -> T) -> T {
-        change(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(&self.ledger))
     }
 
     /// Counts what happened.
@@ -120,6 +109,13 @@ impl Town {
         self.with(|ledger| {
             ledger.asked.entry(title.to_owned()).or_default().attempts.push(what);
         });
+    }
+
+    /// A client of this town, with one of its keys.
+    fn client(&self, number: u64) -> anyhow::Result<Client> {
+        let number = usize::try_from(number / 2)? % self.keys.len();
+        let key = self.keys.get(number).context("a key")?.clone();
+        Ok(Client { address: self.gateway, key })
     }
 
     /// How often clients came back, hung up, and processes died.
@@ -137,7 +133,7 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
     // The generator has less than 2^31 states.
     let seed = extent.seed.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000_000);
     say(&format!("   seed {seed}, {} seconds", extent.seconds));
-    let scene = Scene::joined(SETTINGS, &[], (&CHAIN, Way::Straight))?;
+    let scene = Scene::joined(SETTINGS, &[], (&SHORT_CLAIMS, Way::Straight))?;
     let second = scene.home.new_key("second", &["--parallel", "100"])?;
     let mut counted = String::new();
     let told = scene.play(|scene| {
@@ -181,22 +177,11 @@ fn play(scene: &mut Scene, town: &Town, seed: u64, seconds: u64) -> anyhow::Resu
         }
         let calmed = made.and_then(|()| trouble.end());
         town.is_calm.store(true, Ordering::SeqCst);
-        let shopped = customers.into_iter().map(|customer| {
-            customer.join().map_err(|_panic| anyhow!("a client panicked")).flatten()
-        });
+        let shopped = customers.into_iter().map(|it| joined(it.join(), "a client"));
         let shopped: anyhow::Result<()> = shopped.collect();
         calmed.and(shopped)
     })?;
     let happenings = town.happenings();
     ensure!(happenings >= HAPPENINGS_MIN, "only {happenings} things happened");
     Ok(())
-}
-
-impl Town {
-    /// A client of this town, with one of its keys.
-    fn client(&self, number: u64) -> anyhow::Result<Client> {
-        let number = usize::try_from(number / 2)? % self.keys.len();
-        let key = self.keys.get(number).context("a key")?.clone();
-        Ok(Client { address: self.gateway, key })
-    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::node::wait_for;
+use testkit::http::Connection;
+use testkit::node::wait_until;
 
 use super::Town;
 use crate::scene::Scene;
@@ -53,41 +54,35 @@ pub(super) fn hold(scene: &Scene, town: &Town) -> anyhow::Result<String> {
 /// Every run on the chain, by its title. All of them have ended.
 fn chain(scene: &Scene) -> anyhow::Result<BTreeMap<String, OnChain>> {
     let mut found: BTreeMap<String, OnChain> = BTreeMap::new();
-    let mut page = json!({ "limit": 100 });
-    loop {
-        let listed = scene.node.call("ombra_listAgentRuns", &json!([{}, page]))?;
-        for run in listed["items"].as_array().into_iter().flatten() {
-            let status = run["status"].as_str().unwrap_or_default();
-            let is_open = ["pending", "claimed", "running"].contains(&status);
-            ensure!(!is_open, "a run is forgotten: {run}");
-            let text = asked(scene.node.rpc, run)?;
-            let title = text.split_once(' ').context("a title")?.1.to_owned();
-            let has = found.entry(title).or_default();
-            has.runs += 1;
-            has.paid += u64::from(micro(&run["minerReward"]) + micro(&run["networkFee"]) > 0);
-        }
-        let Some(cursor) = listed["nextCursor"].as_str() else { return Ok(found) };
-        page["cursor"] = json!(cursor);
+    let mut connection = Connection::open(scene.node.rpc)?;
+    for run in connection.pages("ombra_listAgentRuns", |page| json!([{}, page]))? {
+        let status = run["status"].as_str().unwrap_or_default();
+        let is_open = ["pending", "claimed", "running"].contains(&status);
+        ensure!(!is_open, "a run is forgotten: {run}");
+        let text = asked(scene.node.rpc, &run)?;
+        let title = text.split_once(' ').context("a title")?.1.to_owned();
+        let has = found.entry(title).or_default();
+        has.runs += 1;
+        has.paid += u64::from(micro(&run["minerReward"]) + micro(&run["networkFee"]) > 0);
     }
+    Ok(found)
 }
 
 /// Nothing is open or reserved, and what the keys have spent is what the requests have cost.
 fn keys(scene: &Scene, told: &Value) -> anyhow::Result<()> {
-    let keys: Value = serde_json::from_str(&scene.home.tell(&["key", "list", "--json"])?)?;
+    let keys = scene.home.told(&["key", "list"])?;
     let keys = keys.as_array().context("keys")?;
     let sum = |name: &str| keys.iter().map(|key| micro(&key[name])).sum::<u64>();
     ensure!((sum("open"), sum("reservedMicro")) == (0, 0), "something is open: {keys:?}");
     ensure!(json!(sum("spentMicro")) == told["spentMicro"], "{keys:?} have not spent {told}");
-    let listed = scene.home.tell(&["requests", "--json", "--limit", "100000"])?;
-    let listed: Value = serde_json::from_str(&listed)?;
+    let listed = scene.home.told(&["requests", "--limit", "100000"])?;
     let listed = listed.as_array().context("requests")?;
     ensure!(json!(listed.len()) == told["requests"], "{} are listed of {told}", listed.len());
     // Clients that hung up are known as such, and nobody is said to wait.
-    wait_for("nobody to wait", || {
-        let listed = scene.home.tell(&["requests", "--json", "--limit", "100000"])?;
-        let listed: Value = serde_json::from_str(&listed)?;
+    wait_until("nobody to wait", || {
+        let listed = scene.home.told(&["requests", "--limit", "100000"])?;
         let waits = |it: &Value| it["delivery"] == "waiting";
-        Ok((!listed.as_array().into_iter().flatten().any(waits)).then_some(()))
+        Ok(!listed.as_array().into_iter().flatten().any(waits))
     })
 }
 

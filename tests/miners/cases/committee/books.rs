@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::miners::{MinerHome, micro};
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::senders::Senders;
 use testkit::suite::say;
 use types::Address;
@@ -123,6 +123,15 @@ struct Sums {
 }
 
 impl Sums {
+    fn of(settled: &[Settled], who: &Address) -> anyhow::Result<Self> {
+        let mut sums = Self::default();
+        settled
+            .iter()
+            .filter_map(|it| member_of(&it.record, who))
+            .try_for_each(|it| sums.add(it))?;
+        Ok(sums)
+    }
+
     fn add(&mut self, member: &Value) -> anyhow::Result<()> {
         let (paid, penalty) = (micro(member, "paid")?, micro(member, "penalty")?);
         self.earned += paid;
@@ -148,13 +157,10 @@ fn standing(member: &Value) -> &'static str {
 /// The journal of a miner has what the chain has. A miner that was dead from the beginning of a
 /// call to its end does not know of it; it lost for its absence and got nothing.
 fn journal(home: &MinerHome, settled: &[Settled]) -> anyhow::Result<()> {
-    let told = |arguments: &[&str]| -> anyhow::Result<Value> {
-        Ok(serde_json::from_str(&home.tell(arguments)?)?)
-    };
-    wait_for("its journal to close its calls", || {
-        Ok((told(&["assignments", "--open", "--json"])? == json!([])).then_some(()))
+    wait_until("its journal to close its calls", || {
+        Ok(home.told(&["assignments", "--open"])? == json!([]))
     })?;
-    let lines = told(&["assignments", "--json", "--limit", LIMIT])?;
+    let lines = home.told(&["assignments", "--limit", LIMIT])?;
     let lines = lines.as_array().context("a list of calls")?;
     let known: BTreeMap<&str, &Value> =
         lines.iter().filter_map(|line| Some((line["call"].as_str()?, line))).collect();
@@ -173,7 +179,7 @@ fn journal(home: &MinerHome, settled: &[Settled]) -> anyhow::Result<()> {
         let is_same = *paid == micro(member, "paid")? && *penalty == micro(member, "penalty")?;
         ensure!(is_same, "the journal has {line}, the chain {member}");
     }
-    let calls = &told(&["earnings", "--json"])?["calls"];
+    let calls = &home.told(&["earnings"])?["calls"];
     let number = |name: &str| calls[name].as_u64().unwrap_or(u64::MAX);
     let mut of_journal = Sums {
         earned: number("earned_micro"),
@@ -214,18 +220,15 @@ fn once(stage: &Stage, settled: &[Settled], seen: &Commitments) -> anyhow::Resul
 /// The model's offer is taken back, its executor is told as out of use, and there is an alarm; the
 /// program is offered as before.
 fn is_paused(home: &MinerHome) -> anyhow::Result<()> {
-    let told = |command| -> anyhow::Result<Value> {
-        Ok(serde_json::from_str(&home.tell(&[command, "--json"])?)?)
-    };
     let executor = model_executor();
     let is_made = |offers: &Value, executor: &str| {
         let made = offers["made"].as_array().into_iter().flatten();
         made.into_iter().any(|it| it["executor"] == executor)
     };
     let mut offers = Value::Null;
-    let waited = wait_for("the offer of the model to be taken back", || {
-        offers = told("offers")?;
-        Ok((!is_made(&offers, &executor)).then_some(()))
+    let waited = wait_until("the offer of the model to be taken back", || {
+        offers = home.told(&["offers"])?;
+        Ok(!is_made(&offers, &executor))
     });
     waited.with_context(|| format!("the offers: {offers}"))?;
     let configured = offers["configured"].as_array().into_iter().flatten();
@@ -234,7 +237,7 @@ fn is_paused(home: &MinerHome) -> anyhow::Result<()> {
     let is_out = ["paused", "unsound"].iter().any(|word| state.contains(word));
     ensure!(is_out, "the offer is {state}: {offers}");
     ensure!(is_made(&offers, "wasm-1"), "the program is not offered: {offers}");
-    let status = told("status")?;
+    let status = home.told(&["status"])?;
     let alarms = status["process"]["alarms"].as_array().into_iter().flatten();
     let has_alarm = alarms.into_iter().any(|alarm| alarm["name"] == "dissent");
     ensure!(has_alarm, "there is no alarm: {status}");
@@ -246,12 +249,7 @@ fn lost(settled: &[Settled], copied: &Copied) -> anyhow::Result<()> {
     let Copied { commitments, refused } = *copied;
     ensure!(refused > 0 && commitments >= refused, "{copied:?}");
     for (account, standing) in [(COPIER, "withheld"), (ABSENT, "absent")] {
-        let mut sums = Sums::default();
-        for Settled { record, .. } in settled {
-            if let Some(member) = member_of(record, &address(account)?) {
-                sums.add(member)?;
-            }
-        }
+        let sums = Sums::of(settled, &address(account)?)?;
         let stood = sums.standings.get(standing).copied().unwrap_or_default();
         ensure!(sums.earned == 0 && sums.lost > 0 && stood > 0, "account {account}: {sums:?}");
         say(&format!("   account {account}: {sums:?}"));
@@ -276,12 +274,7 @@ fn money(senders: &mut Senders, settled: &[Settled]) -> anyhow::Result<()> {
         let bonded = micro(&bond, "bonded")?;
         (balances, bonds) = (balances + balance, bonds + bonded);
         if (*HONEST.start()..=ABSENT).contains(&account) {
-            let mut sums = Sums::default();
-            for Settled { record, .. } in settled {
-                if let Some(member) = member_of(record, &who) {
-                    sums.add(member)?;
-                }
-            }
+            let sums = Sums::of(settled, &who)?;
             let places = places(senders, &who)?;
             let expected = (FUNDS + sums.earned).checked_sub(sums.lost + places);
             ensure!(
@@ -301,23 +294,12 @@ fn money(senders: &mut Senders, settled: &[Settled]) -> anyhow::Result<()> {
 
 /// What somebody's transactions burned for their places in blocks.
 fn places(senders: &mut Senders, who: &Address) -> anyhow::Result<u64> {
-    let (mut sum, mut cursor) = (0, Value::Null);
-    loop {
-        let page = if cursor.is_null() {
-            json!({ "limit": 500 })
-        } else {
-            json!({ "limit": 500, "cursor": cursor })
-        };
-        let listed = senders.call("ombra_getAccountTransactions", &json!([who, page]))?;
-        for tx in listed["items"].as_array().into_iter().flatten() {
-            if tx["direction"] != "in" {
-                let tx = senders.call("ombra_getTransaction", &json!([tx["hash"]]))?;
-                sum += micro(&tx, "inclusionFee")?;
-            }
-        }
-        cursor = listed["nextCursor"].clone();
-        if cursor.is_null() {
-            return Ok(sum);
+    let mut sum = 0;
+    for tx in senders.pages("ombra_getAccountTransactions", |page| json!([who, page]))? {
+        if tx["direction"] != "in" {
+            let tx = senders.call("ombra_getTransaction", &json!([tx["hash"]]))?;
+            sum += micro(&tx, "inclusionFee")?;
         }
     }
+    Ok(sum)
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::node::wait_for;
+use testkit::node::wait_until;
 use testkit::senders::Senders;
 use testkit::suite::say;
 use types::{Address, Body, Hash};
@@ -134,7 +134,7 @@ impl<'a> Calls<'a> {
             if self.open.is_empty() {
                 return Ok(());
             }
-            wait_for("a call to be settled", || Ok(self.look()?.then_some(())))
+            wait_until("a call to be settled", || self.look())
                 .with_context(|| format!("under way: {:?}", self.open))?;
         }
     }

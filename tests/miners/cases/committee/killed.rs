@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
-use serde_json::Value;
 use testkit::miners::{Miner, MinerHome};
 
 use super::LOOK;
@@ -48,8 +47,7 @@ pub(super) fn kill_again_and_again(
 ) -> anyhow::Result<Miner> {
     let mut touched: BTreeSet<String> = BTreeSet::new();
     while !stop.load(Ordering::SeqCst) {
-        let open: Value =
-            serde_json::from_str(&home.tell(&["assignments", "--open", "--json"])?)?;
+        let open = home.told(&["assignments", "--open"])?;
         let open = open.as_array().cloned().unwrap_or_default();
         let mut phase = None;
         {

@@ -18,11 +18,11 @@ mod stage;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use testkit::miners::Miner;
+use testkit::parallel::joined;
 
 use self::calls::Calls;
 use self::commitments::PoolWatch;
@@ -69,7 +69,8 @@ fn play(stage: &Stage, extent: Extent) -> anyhow::Result<String> {
         let course = Calls::new(stage)
             .and_then(|mut course| course.run(extent.calls, &deaths).map(|()| course));
         stop.store(true, Ordering::SeqCst);
-        let (copied, victim) = (joined(copier), joined(killer));
+        let copied = joined(copier.join(), "the copier");
+        let victim = joined(killer.join(), "the killer");
         Ok::<_, anyhow::Error>((course?, copied?, victim?))
     })?;
     say(&format!("all calls are settled after {:.0?}", began.elapsed()));
@@ -78,8 +79,4 @@ fn play(stage: &Stage, extent: Extent) -> anyhow::Result<String> {
     let told = books::check(stage, &mut course, &copied, &pool)?;
     miners.into_iter().try_for_each(Miner::stop)?;
     Ok(format!("{told}; the killed miner died {deaths}"))
-}
-
-fn joined<T>(thread: ScopedJoinHandle<'_, anyhow::Result<T>>) -> anyhow::Result<T> {
-    thread.join().map_err(|_panic| anyhow!("a thread panicked"))?
 }

@@ -2,20 +2,20 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread::ScopedJoinHandle;
 
 use anyhow::{Context as _, anyhow};
 use infer::SMOLLM2_135M_MANIFEST;
 use serde_json::{Value, json};
 use testkit::actor::{Actor, blob_chunk, blob_finalize, blob_init};
+use testkit::market::bodies;
 use testkit::miners::{Miner, MinerHome};
-use testkit::node::{DevOptions, Node, program, wait_for};
+use testkit::node::{DevOptions, Node, program, wait_until};
+use testkit::parallel;
 use testkit::process;
 use testkit::script::{Model, Question, Reply};
 use testkit::senders::Senders;
-use testkit::workload::keys;
-use types::tx::{AgentRegister, MinerBond, MinerOffer};
+use testkit::workload;
+use types::tx::{AgentRegister, MinerOffer};
 use types::{Address, Amount, Body, Hash, ids};
 
 use super::question::{
@@ -48,8 +48,7 @@ const BLOB: &str = "example-keywords-1";
 /// The file of the model; the inner error says why it cannot be had.
 pub(super) fn model_file() -> anyhow::Result<Result<PathBuf, String>> {
     let mut command = program();
-    command.args(["model", "fetch"]).stdin(Stdio::null());
-    let ran = process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
+    let ran = process::output(command.args(["model", "fetch"]))?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr);
         let first = said.lines().next().unwrap_or_default();
@@ -127,30 +126,21 @@ impl Stage {
     /// Starts the processes, has the copier and the absent offer, and waits until the offers of all
     /// ten are there.
     pub(super) fn start(&self) -> anyhow::Result<Vec<Miner>> {
-        let miners: anyhow::Result<Vec<Miner>> = std::thread::scope(|scope| {
-            let mut starting = Vec::new();
-            for home in &self.homes {
-                starting.push(scope.spawn(|| home.start()));
-            }
-            let started = starting.into_iter().map(ScopedJoinHandle::join);
-            started.map(|it| it.map_err(|_panic| anyhow!("a start panicked"))?).collect()
-        });
-        let miners = miners?;
+        let miners = parallel::at_once(&self.homes, |_, home| home.start())?;
         let mut senders = Senders::open(self.rpc())?;
         for account in [COPIER, ABSENT] {
             let mut miner = key(account)?;
-            let bond = Body::MinerBond(MinerBond { amount: Amount::new(BOND) });
-            let mut texts = vec![miner.sign(&bond)];
+            let mut texts = vec![miner.sign(&bodies::bond(BOND))];
             for executor in self.executors() {
                 texts.push(miner.sign_on(&self.chain_id, &Body::MinerOffer(offer(executor))));
             }
             senders.include(&texts)?;
         }
         for (executor, _) in self.executors() {
-            wait_for(&format!("ten offers for {executor}"), || {
+            wait_until(&format!("ten offers for {executor}"), || {
                 let listed = senders.call("ombra_listOffers", &json!({ "executor": executor }))?;
                 let count = listed["items"].as_array().map_or(0, Vec::len);
-                Ok((count == ABSENT).then_some(()))
+                Ok(count == ABSENT)
             })?;
         }
         Ok(miners)
@@ -185,9 +175,7 @@ impl Stage {
 
 /// An account that has sent nothing yet.
 pub(super) fn key(account: usize) -> anyhow::Result<Actor> {
-    let keys = keys(ACCOUNTS)?;
-    let key = keys.into_iter().nth(account).context("no such account")?;
-    Ok(Actor::new(key))
+    Ok(Actor::new(workload::key(account)?))
 }
 
 pub(super) fn address(account: usize) -> anyhow::Result<Address> {

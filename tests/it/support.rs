@@ -1,0 +1,93 @@
+//! What several suites use: chains with options, what programs print and nodes log, and transactions that
+//! get into blocks.
+
+use std::collections::BTreeMap;
+use std::process::Output;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use testkit::actor::Actor;
+use testkit::http::{self, Connection};
+use testkit::market::bodies::{self, MANIFEST};
+use testkit::net::{Member, NetOptions};
+use testkit::node::{DevOptions, wait_until};
+use types::Body;
+
+/// A development chain that is made with these arguments, such as `--v8 0`.
+pub(crate) fn dev(arguments: &[&str]) -> DevOptions {
+    DevOptions { chain: owned(arguments), ..DevOptions::from_environment() }
+}
+
+/// So many validators and followers of a chain with these parameters.
+pub(crate) fn chain(validators: usize, followers: usize, params: &[&str]) -> NetOptions {
+    NetOptions { params: owned(params), ..NetOptions::new(validators, followers) }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+/// What a miner of the market needs at stake: the default of `minBond`.
+pub(crate) const MIN_BOND: u64 = 10_000_000;
+
+/// What opens a market: its owner's agent with this metadata, and miners that offer to execute it.
+pub(crate) fn market(
+    chain_id: &str,
+    (owner, metadata): (&mut Actor, String),
+    miners: &mut [Actor],
+) -> Vec<String> {
+    let mut texts = vec![owner.sign_on(chain_id, &bodies::register(owner, metadata))];
+    for miner in miners {
+        let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
+        texts.extend([miner.sign(&bodies::bond(MIN_BOND)), miner.sign_on(chain_id, &offer)]);
+    }
+    texts
+}
+
+/// What a program printed, which must have succeeded.
+pub(crate) fn printed(output: Output) -> anyhow::Result<String> {
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Waits until a node has logged this.
+pub(crate) fn logs(member: &Member, text: &str) -> anyhow::Result<()> {
+    wait_until(text, || Ok(member.logged()?.contains(text)))
+}
+
+/// The first block that a node has.
+pub(crate) fn earliest(member: &Member) -> anyhow::Result<u64> {
+    let info = member.call("ombra_chainInfo", &json!([]))?;
+    info["earliestBlock"].as_u64().context("earliestBlock")
+}
+
+/// Every sample of a page of metrics by its name, without the beginning that all of them have, and by its
+/// labels; read as Prometheus reads them.
+pub(crate) fn samples(page: &str, beginning: &str) -> anyhow::Result<BTreeMap<String, f64>> {
+    ensure!(page.ends_with("# EOF\n"), "the end is missing: {page}");
+    let mut samples = BTreeMap::new();
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').with_context(|| line.to_owned())?;
+        let value: f64 = value.parse().with_context(|| line.to_owned())?;
+        let name = name.strip_prefix(beginning).with_context(|| line.to_owned())?;
+        ensure!(samples.insert(name.to_owned(), value).is_none(), "{line} comes twice");
+    }
+    Ok(samples)
+}
+
+/// Sends texts that are taken, and waits until they are in blocks; answers their hashes.
+pub(crate) fn include(
+    connection: &mut Connection,
+    texts: &[String],
+) -> anyhow::Result<Vec<String>> {
+    let answer: Value = serde_json::from_str(&connection.post(&http::send_together_body(texts))?)?;
+    let items = answer["result"].as_array().with_context(|| answer.to_string())?;
+    let hash = |item: &Value| item["hash"].as_str().map(str::to_owned);
+    let hashes: Option<Vec<String>> = items.iter().map(hash).collect();
+    let hashes = hashes.with_context(|| format!("refused: {answer}"))?;
+    for hash in &hashes {
+        let seen = connection.call("ombra_waitForTransaction", &json!([hash]))?;
+        ensure!(seen["status"] == "included", "{seen}");
+    }
+    Ok(hashes)
+}
