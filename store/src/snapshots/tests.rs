@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use state::block::BlockBuilder;
+use state::block::{BlockBuilder, Executed};
 use state::chain::ChainRules;
 use state::draft::Changes;
 use state::forks::FixedFork;
@@ -16,6 +16,7 @@ use state::tables::{
     self, Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, ForkRows, Miners, Supplies,
 };
 use state::view::{Range, Read};
+use tempfile::TempDir;
 use types::{
     Account, Address, Agent, AgentVersion, Amount, Hash, Keypair, Miner, Params, SetMember, Supply,
     TxLocation,
@@ -72,8 +73,11 @@ fn miner(address: Address, text: usize) -> Vec<u8> {
     })
 }
 
-/// A store whose genesis has these rows beside the supply.
-fn store(path: &Path, rows: impl IntoIterator<Item = (TableId, Vec<u8>, Vec<u8>)>) -> Store {
+/// A row: its table, its key, its value.
+type Row = (TableId, Vec<u8>, Vec<u8>);
+
+/// A store in a folder of its own, whose genesis has these rows beside the supply.
+fn store(rows: impl IntoIterator<Item = Row>) -> (TempDir, Store) {
     let mut changes = Changes::from([(
         Supplies::ID,
         [(Vec::new(), Some(encode_value::<Supplies>(&Supply::default())))].into(),
@@ -81,12 +85,13 @@ fn store(path: &Path, rows: impl IntoIterator<Item = (TableId, Vec<u8>, Vec<u8>)
     for (table, key, value) in rows {
         changes.entry(table).or_default().insert(key, Some(value));
     }
-    let store = Store::open(path, Options::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("data"), Options::default()).unwrap();
     let genesis =
         GenesisState { hash: Hash::digest(b"genesis"), timestamp: TIME, changes: &changes };
     store.init(&genesis).unwrap();
     block(&store);
-    store
+    (dir, store)
 }
 
 /// Commits a block without transactions.
@@ -94,20 +99,15 @@ fn block(store: &Store) {
     let parent = store.parent().unwrap();
     let (base, at) = (store.latest(), parent.timestamp + 250);
     let builder = BlockBuilder::new(rules(), base, parent, &Keypair::from_seed(&[7; 32]), at);
-    let builder = builder.unwrap();
-    let executed = builder.finish().unwrap();
-    let input = CommitBlock {
-        block: &executed.block,
-        changes: &executed.changes,
-        events: &executed.events,
-        missed: &[],
-    };
+    let Executed { block, changes, events } = builder.unwrap().finish().unwrap();
+    let input = CommitBlock { block: &block, changes: &changes, events: &events, missed: &[] };
     store.commit_block(&input, b"a certificate").unwrap();
 }
 
-/// What a store offers, made in such sizes.
-fn offered(store: &Store, folder: &Path, sizes: Sizes) -> (SnapshotStore, Offer) {
-    let snapshot_store = SnapshotStore::open(folder, 1, store).unwrap().with(sizes);
+/// What a store offers, made in such sizes in a folder.
+fn offered(store: &Store, dir: &Path, sizes: Sizes) -> (SnapshotStore, Offer) {
+    let folder = dir.join("snapshot_store");
+    let snapshot_store = SnapshotStore::open(&folder, 1, store).unwrap().with(sizes);
     snapshot_store.make(store, |_| (), &mut |_| true).unwrap();
     block(store);
     snapshot_store.settle(store).unwrap().expect("an offer");
@@ -173,7 +173,7 @@ impl Certificates for Versioned {
 }
 
 /// The row of v7 that begins with a block.
-fn v7_row(from: u64) -> (TableId, Vec<u8>, Vec<u8>) {
+fn v7_row(from: u64) -> Row {
     let fixed = FixedFork { height: from, since: from };
     (ForkRows::ID, "v7".to_owned().to_bytes(), encode_value::<ForkRows>(&fixed))
 }
@@ -182,9 +182,8 @@ fn v7_row(from: u64) -> (TableId, Vec<u8>, Vec<u8>) {
 fn the_rows_of_a_snapshot_say_of_which_version_its_certificates_are() {
     // The snapshot is of block 1.
     let at = |row: Option<u64>, versions: [&[u8]; 2]| {
-        let dir = tempfile::tempdir().unwrap();
-        let store = store(&dir.path().join("data"), row.map(v7_row));
-        let (snapshot_store, mut offer) = offered(&store, &dir.path().join("offers"), SIZES);
+        let (dir, store) = store(row.map(v7_row));
+        let (snapshot_store, mut offer) = offered(&store, dir.path(), SIZES);
         [offer.certificate, offer.next_certificate] = versions.map(<[u8]>::to_vec);
         let imported = import_checked(dir.path(), (&snapshot_store, &offer), &Versioned);
         imported.map(|(store, _)| {
@@ -238,7 +237,7 @@ fn largest(manifest: &Manifest) -> u64 {
 }
 
 /// The rows of so many miners whose hashes all begin with the same 16 bits.
-fn under_one_prefix(count: u32, text: usize) -> Vec<(TableId, Vec<u8>, Vec<u8>)> {
+fn under_one_prefix(count: u32, text: usize) -> Vec<Row> {
     let rows = (0..count).map(|number| {
         let key = [&CHOOSES, [0xca, 0xfe].as_slice(), &number.to_be_bytes(), &[0; 8]].concat();
         let address = Address::new(key.clone().try_into().unwrap());
@@ -249,11 +248,10 @@ fn under_one_prefix(count: u32, text: usize) -> Vec<(TableId, Vec<u8>, Vec<u8>)>
 
 #[test]
 fn a_hundred_thousand_rows_under_one_prefix_of_16_bits_are_offered_and_imported() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = store(&dir.path().join("data"), under_one_prefix(100_000, 80));
+    let (dir, store) = store(under_one_prefix(100_000, 80));
     // A smaller pile than nodes have, so that these rows are dealt out again, and again.
     let sizes = Sizes { pile: 4 << 20, ..SIZES };
-    let (snapshot_store, offer) = offered(&store, &dir.path().join("snapshot_store"), sizes);
+    let (snapshot_store, offer) = offered(&store, dir.path(), sizes);
     let manifest = &offer.manifest;
     let bytes: u64 = manifest.parts.iter().map(|part| part.bytes).sum();
     assert!(bytes > CHUNK_BYTES_MAX, "{bytes}: a chunk could hold them all");
@@ -264,15 +262,18 @@ fn a_hundred_thousand_rows_under_one_prefix_of_16_bits_are_offered_and_imported(
     lives_on(&store, &new);
 }
 
+/// The files of a snapshot in a new folder, made in such sizes.
+fn written(store: &Store, folder: &Path, sizes: Sizes) -> Manifest {
+    std::fs::create_dir(folder).unwrap();
+    make::write(&store.snapshot(), folder, sizes, &mut |_| true).unwrap()
+}
+
 #[test]
 fn the_sizes_in_memory_do_not_change_what_is_offered() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = store(&dir.path().join("data"), under_one_prefix(3_000, 900));
+    let (dir, store) = store(under_one_prefix(3_000, 900));
     let made = |name: &str, pile| {
         let folder = dir.path().join(name);
-        std::fs::create_dir(&folder).unwrap();
-        let sizes = Sizes { pile, ..SIZES };
-        let manifest = make::write(&store.snapshot(), &folder, sizes, &mut |_| true).unwrap();
+        let manifest = written(&store, &folder, Sizes { pile, ..SIZES });
         let files = ["rows", "extras"].map(|file| std::fs::read(folder.join(file)).unwrap());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "a pile was left");
         (manifest, files)
@@ -304,10 +305,9 @@ fn rows_whose_keys_were_ground_to_one_prefix_are_offered_and_imported() {
     }
     let ground = rows.iter().filter(|(table, ..)| *table == Miners::ID).count();
     assert!(ground > 1_000, "{ground}");
-    let dir = tempfile::tempdir().unwrap();
-    let store = store(&dir.path().join("data"), rows);
+    let (dir, store) = store(rows);
     let sizes = Sizes { chunk: 128 << 10, pile: 512 << 10 };
-    let (snapshot_store, offer) = offered(&store, &dir.path().join("snapshot_store"), sizes);
+    let (snapshot_store, offer) = offered(&store, dir.path(), sizes);
     assert!(largest(&offer.manifest) <= sizes.chunk, "{}", largest(&offer.manifest));
     let (new, chunks) = imported(dir.path(), &snapshot_store, &offer);
     assert!(chunks > 8, "{chunks}");
@@ -316,12 +316,11 @@ fn rows_whose_keys_were_ground_to_one_prefix_are_offered_and_imported() {
 
 #[test]
 fn a_row_that_is_longer_than_a_chunk_is_a_chunk_of_its_own() {
-    let dir = tempfile::tempdir().unwrap();
     let mut rows = under_one_prefix(40, 900);
     let address = Address::new([9; 20]);
     rows.push((Miners::ID, address.as_bytes().to_vec(), miner(address, 3 << 20)));
-    let store = store(&dir.path().join("data"), rows);
-    let (snapshot_store, offer) = offered(&store, &dir.path().join("snapshot_store"), SIZES);
+    let (dir, store) = store(rows);
+    let (snapshot_store, offer) = offered(&store, dir.path(), SIZES);
     assert!(largest(&offer.manifest) > 3 << 20);
     let alone = offer.manifest.parts.iter().find(|part| part.bytes > SIZES.chunk);
     assert_eq!(alone.map(|part| part.leaves), Some(1));
@@ -331,11 +330,9 @@ fn a_row_that_is_longer_than_a_chunk_is_a_chunk_of_its_own() {
 
 #[test]
 fn a_manifest_that_lies_about_a_chunk_is_not_held_against_who_sends_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = store(&dir.path().join("data"), under_one_prefix(300, 100));
+    let (dir, store) = store(under_one_prefix(300, 100));
     let folder = dir.path().join("made");
-    std::fs::create_dir(&folder).unwrap();
-    let mut manifest = make::write(&store.snapshot(), &folder, SIZES, &mut |_| true).unwrap();
+    let mut manifest = written(&store, &folder, SIZES);
     let rows = std::fs::read(folder.join("rows")).unwrap();
     assert_eq!(1, manifest.parts.len(), "one chunk");
     let kept = |manifest: &Manifest, bytes: &[u8]| {
@@ -363,19 +360,11 @@ fn a_manifest_that_lies_about_a_chunk_is_not_held_against_who_sends_it() {
 
 #[test]
 fn a_manifest_of_crumbs_or_of_another_format_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = store(&dir.path().join("data"), under_one_prefix(600, 100));
-    let folder = dir.path().join("made");
-    std::fs::create_dir(&folder).unwrap();
+    let (dir, store) = store(under_one_prefix(600, 100));
     let root = store.tip().unwrap().state_root;
-    let write = |sizes| {
-        drop(std::fs::remove_dir_all(&folder));
-        std::fs::create_dir(&folder).unwrap();
-        make::write(&store.snapshot(), &folder, sizes, &mut |_| true).unwrap()
-    };
-    let good = write(SIZES);
+    let good = written(&store, &dir.path().join("good"), SIZES);
     assert_eq!(good.check(root).unwrap().root.hash, root);
-    let crumbs = write(Sizes { chunk: 1_000, ..SIZES });
+    let crumbs = written(&store, &dir.path().join("crumbs"), Sizes { chunk: 1_000, ..SIZES });
     assert_eq!(crumbs.cover().unwrap().root.hash, root, "it is all there");
     let form = |manifest: &Manifest| {
         let Err(OfferError::Form { what }) = manifest.check(root) else {
@@ -388,7 +377,7 @@ fn a_manifest_of_crumbs_or_of_another_format_is_refused() {
 }
 
 /// The rows of an agent with two versions, the second with this text in its place.
-fn agent(second: Option<&str>) -> Vec<(TableId, Vec<u8>, Vec<u8>)> {
+fn agent(second: Option<&str>) -> Vec<Row> {
     let (agent_id, owner) = (Hash::new([5; 32]), Address::new([6; 20]));
     let text = |version: &str| format!("{{\"version\":\"{version}\"}}");
     let record = Agent {
@@ -437,9 +426,8 @@ fn agent(second: Option<&str>) -> Vec<(TableId, Vec<u8>, Vec<u8>)> {
 
 #[test]
 fn a_snapshot_carries_the_metadata_of_agents_and_is_refused_with_another_text_or_without_one() {
-    let whole = tempfile::tempdir().unwrap();
-    let store = store(&whole.path().join("data"), agent(Some("{\"version\":\"2.0.0\"}")));
-    let (snapshot_store, offer) = offered(&store, &whole.path().join("snapshot_store"), SIZES);
+    let (whole, store) = store(agent(Some("{\"version\":\"2.0.0\"}")));
+    let (snapshot_store, offer) = offered(&store, whole.path(), SIZES);
     let (new, _) = imported(whole.path(), &snapshot_store, &offer);
     let all = Range { from: &[], to: None, limit: usize::MAX };
     for table in [AgentTexts::ID, AgentsByOwner::ID] {
@@ -449,9 +437,8 @@ fn a_snapshot_carries_the_metadata_of_agents_and_is_refused_with_another_text_or
     }
     lives_on(&store, &new);
     for text in [Some("{\"version\":\"2.0.1\"}"), Some("{\"version\":\"2.0.0\"} "), None] {
-        let dir = tempfile::tempdir().unwrap();
-        let store = self::store(&dir.path().join("data"), agent(text));
-        let (snapshot_store, offer) = offered(&store, &dir.path().join("snapshot_store"), SIZES);
+        let (dir, store) = self::store(agent(text));
+        let (snapshot_store, offer) = offered(&store, dir.path(), SIZES);
         let Err(refused) = import_checked(dir.path(), (&snapshot_store, &offer), &Trusting) else {
             panic!("{text:?} was taken")
         };

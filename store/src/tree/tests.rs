@@ -31,8 +31,8 @@ const KEPT: u64 = 3;
 
 /// Nodes in memory.
 #[derive(Default)]
-struct Nodes {
-    nodes: RefCell<BTreeMap<Vec<u8>, Bytes>>,
+pub(crate) struct Nodes {
+    pub(crate) nodes: RefCell<BTreeMap<Vec<u8>, Bytes>>,
     stale: RefCell<BTreeMap<u64, Vec<u8>>>,
 }
 
@@ -44,7 +44,7 @@ impl NodeSource for Nodes {
 
 impl Nodes {
     /// Applies a version and prunes what is too old.
-    fn apply(&self, version: u64, changes: &Changes) -> Hash {
+    pub(crate) fn apply(&self, version: u64, changes: &Changes) -> Hash {
         let update = update(self, version, changes).unwrap();
         let mut nodes = self.nodes.borrow_mut();
         for (key, node) in &update.nodes {

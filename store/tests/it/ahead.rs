@@ -3,30 +3,32 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use store::tools::{self, Certificates, EncodedBlock, Replay, ReplayError, ToolError, V7Height};
-use store::{Options, Store};
-use types::{Address, Code, Hash, SetMember};
+use state::Changes;
+use store::Store;
+use store::tools::{self, Replay, ReplayError, ToolError};
+use tempfile::TempDir;
+use types::{Code, Hash};
 
-use crate::fixture::{CERTIFICATE, TestChain, Wallet, genesis_changes, whole_run};
-use crate::tools::{quiet, replay, tamper};
+use crate::fixture::{TestChain, Wallet, data, encoded, genesis_changes, open};
+use crate::tools::{Judge, quiet, replay, tamper, verify};
 
 /// More blocks than one batch takes, most of them empty.
 const BLOCKS: u64 = 300;
 
-fn long_chain(path: &Path) -> TestChain {
-    let mut chain = TestChain::new(path, 3);
+fn long_chain() -> (TempDir, TestChain, Changes) {
+    let (dir, mut chain) = TestChain::fresh(3);
     for height in 1..=BLOCKS {
-        let (user, miner) = chain.pair(0, 1);
         let is_empty = !height.is_multiple_of(7);
-        let txs = if is_empty { Vec::new() } else { whole_run(height, user, miner).1 };
+        let txs = if is_empty { Vec::new() } else { chain.whole_run(height) };
         chain.block(&txs);
     }
-    chain
+    let changes = genesis_changes(&chain.wallets);
+    (dir, chain, changes)
 }
 
 /// Executes the chain of `source` into a new database in `folder`.
 fn rebuild(source: &Store, folder: &Path, replay: &Replay<'_>) -> (Store, Result<(), ToolError>) {
-    let copy = Store::open(folder, Options::default()).unwrap();
+    let copy = open(folder);
     let height = source.tip().unwrap().height;
     let rebuilt = tools::rebuild(source, &copy, height, replay, &mut quiet);
     (copy, rebuilt.map(drop))
@@ -34,9 +36,7 @@ fn rebuild(source: &Store, folder: &Path, replay: &Replay<'_>) -> (Store, Result
 
 #[test]
 fn many_small_blocks_give_the_same_chain_with_any_number_of_threads() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = long_chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, chain, changes) = long_chain();
     for threads in [1, 2, 7] {
         let threads = NonZeroUsize::new(threads).unwrap();
         let replay = Replay { threads, ..replay(&changes) };
@@ -44,8 +44,7 @@ fn many_small_blocks_give_the_same_chain_with_any_number_of_threads() {
         let (copy, rebuilt) = rebuild(&chain.store, &folder, &replay);
         rebuilt.unwrap();
         assert_eq!(copy.tip().unwrap(), chain.tip());
-        let scratch = dir.path().join("scratch");
-        let verified = tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+        let verified = verify(&chain.store, dir.path(), &replay).unwrap();
         assert_eq!(verified.transactions, BLOCKS / 7 * 11);
     }
 }
@@ -60,23 +59,18 @@ fn in_block(fault: &ToolError) -> Option<(u64, String)> {
 
 #[test]
 fn the_first_fault_in_the_order_of_heights_is_the_one_that_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = long_chain(&path);
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, chain, changes) = long_chain();
     drop(chain);
     // The later a fault stands, the earlier it is put in; each hides those behind it.
-    let key = |height: u64| height.to_be_bytes();
     for (table, height, told) in [
-        ("headers", 210, "missing"),
+        ("headers", 210_u64, "missing"),
         ("commits", 209, "certificate: not the fixture's"),
         ("commits", 3, "certificate: not the fixture's"),
     ] {
         let value = (table == "commits").then_some(b"forged".as_slice());
-        tamper(&path, table, &key(height), value);
-        let store = Store::open(&path, Options::default()).unwrap();
+        tamper(&data(&dir), table, &height.to_be_bytes(), value);
         let folder = dir.path().join(format!("copy-{height}"));
-        let (copy, rebuilt) = rebuild(&store, &folder, &replay(&changes));
+        let (copy, rebuilt) = rebuild(&open(&data(&dir)), &folder, &replay(&changes));
         assert_eq!(in_block(&rebuilt.unwrap_err()), Some((height, told.into())));
         assert_eq!(copy.tip().unwrap().height, height - 1, "what stands before it was executed");
     }
@@ -84,15 +78,12 @@ fn the_first_fault_in_the_order_of_heights_is_the_one_that_is_told() {
 
 #[test]
 fn a_fault_of_execution_comes_before_faults_of_later_blocks() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = long_chain(&path);
+    let (dir, chain, _) = long_chain();
     // Over another genesis the state root of the first header is wrong.
     let other = genesis_changes(&chain.wallets[..1]);
     drop(chain);
-    tamper(&path, "commits", &2_u64.to_be_bytes(), Some(b"forged"));
-    let store = Store::open(&path, Options::default()).unwrap();
-    let (copy, rebuilt) = rebuild(&store, &dir.path().join("copy"), &replay(&other));
+    tamper(&data(&dir), "commits", &2_u64.to_be_bytes(), Some(b"forged"));
+    let (copy, rebuilt) = rebuild(&open(&data(&dir)), &dir.path().join("copy"), &replay(&other));
     let (height, told) = in_block(&rebuilt.unwrap_err()).unwrap();
     assert_eq!(height, 1, "{told}");
     assert!(told.contains("stateRoot"), "{told}");
@@ -101,8 +92,7 @@ fn a_fault_of_execution_comes_before_faults_of_later_blocks() {
 
 #[test]
 fn a_transaction_without_signature_in_the_database_is_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(&dir.path().join("data"), 3);
+    let (dir, chain) = TestChain::fresh(3);
     let changes = genesis_changes(&chain.wallets);
     let (mut signer, mut forger) = (Wallet::new(0), Wallet::unsigned(1));
     let to = signer.address();
@@ -116,23 +106,13 @@ fn a_transaction_without_signature_in_the_database_is_found() {
 
 #[test]
 fn blocks_are_checked_together_as_each_would_be_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(&dir.path().join("data"), 3);
+    let (_dir, mut chain) = TestChain::fresh(3);
     let changes = genesis_changes(&chain.wallets);
     for number in 0..6 {
-        let (user, miner) = chain.pair(0, 1);
-        let txs = whole_run(number, user, miner).1;
+        let txs = chain.whole_run(number);
         chain.block(&txs);
     }
-    let snapshot = chain.store.snapshot();
-    let mut blocks: Vec<EncodedBlock> = (1..=6)
-        .map(|height| EncodedBlock {
-            height,
-            bytes: snapshot.block_bytes(height).unwrap().unwrap(),
-            certificate: CERTIFICATE.to_vec(),
-            stated_hash: None,
-        })
-        .collect();
+    let mut blocks = encoded(&chain.store, 1..=6);
     blocks[1].bytes.truncate(3);
     blocks[2].bytes.pop();
     *blocks[4].bytes.last_mut().unwrap() ^= 1;
@@ -149,28 +129,15 @@ fn blocks_are_checked_together_as_each_would_be_alone() {
 }
 
 /// Breaks down in the middle of its work.
-struct Broken;
-
-impl Certificates for Broken {
-    fn verify(
-        &self,
-        _: V7Height,
-        _: Option<&[SetMember]>,
-        height: u64,
-        _: &Hash,
-        _: &[u8],
-    ) -> Result<Vec<Address>, String> {
-        assert!(height < 200, "a certificate that breaks the check");
-        Ok(Vec::new())
-    }
-}
+static BROKEN: Judge = Judge(|asked| {
+    assert!(asked.height < 200, "a certificate that breaks the check");
+    true
+});
 
 #[test]
 #[should_panic(expected = "a certificate that breaks the check")]
 fn a_panic_ends_the_tool_and_its_threads() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = long_chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
-    let replay = Replay { certificates: &Broken, ..replay(&changes) };
+    let (dir, chain, changes) = long_chain();
+    let replay = Replay { certificates: &BROKEN, ..replay(&changes) };
     drop(rebuild(&chain.store, &dir.path().join("copy"), &replay));
 }

@@ -1,14 +1,12 @@
 //! Calls of agents in a database: listed by every condition, from memory while they are not settled, and by
 //! who began with a snapshot, too.
 
-use std::path::Path;
-
-use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use state::Changes;
 use state::tables::{Calls, CallsByStatus};
 use state::view::{self, Range};
-use store::tools::{self, Replay};
-use store::{CALL_ROWS_MAX, CallFilter, Options, Snapshot, Store};
+use store::tools::Replay;
+use store::{CALL_ROWS_MAX, CallFilter, Snapshot};
+use tempfile::TempDir;
 use types::agent::ExecutorId;
 use types::call::CallStatus::{Committing, Electing, Revealing, Success, Unassigned};
 use types::call::{Call, CallStatus};
@@ -19,11 +17,12 @@ use types::tx::{
 };
 use types::{Address, Amount, Body, CheckedTx, Hash};
 
-use crate::fixture::{CHAIN_ID, TestChain, Wallet};
-use crate::market::{open, rules};
-use crate::proofs::check;
-use crate::randomness::imported;
-use crate::tools::{quiet, replay};
+use crate::fixture::{CHAIN_ID, TestChain, Wallet, data};
+use crate::market::{self, rules};
+use crate::open_runs::{FEW, stepped_over};
+use crate::peers::newcomer;
+use crate::proofs::proved;
+use crate::tools::{replay, verify};
 
 const MANIFEST: Hash = Hash::new([0xee; 32]);
 const SALT: Hash = Hash::new([5; 32]);
@@ -33,16 +32,14 @@ const REQUESTERS: [usize; 2] = [1, 2];
 const MINERS: [usize; 3] = [3, 4, 5];
 /// Calls that come and go.
 const MANY: usize = 600;
-/// Rows that a question may step over.
-const FEW: u64 = 16;
 
 fn agent(chain: &TestChain) -> Hash {
     compute_agent_id(&chain.wallets[OWNER].address(), "judge")
 }
 
 /// A chain on which the agent is there, and three miners offer to run it.
-fn market(path: &Path) -> (TestChain, Changes) {
-    let (mut chain, changes) = open(path, 6);
+fn with_agent() -> (TempDir, TestChain, Changes) {
+    let (dir, mut chain, changes) = market::open(6);
     let metadata = format!(
         "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
          \"container_image\":\"ombra-model:{MANIFEST}\",\
@@ -66,7 +63,7 @@ fn market(path: &Path) -> (TestChain, Changes) {
         })));
     }
     chain.block(&txs);
-    (chain, changes)
+    (dir, chain, changes)
 }
 
 /// A call of so many members; of more than three there are too few.
@@ -131,8 +128,8 @@ fn show(chain: &mut TestChain, call_id: Hash) {
 
 /// A chain with a call in every status but those of silence: two that succeeded, two that nobody was drawn
 /// for, one whose members reveal, one whose members commit, one that waits.
-fn busy(path: &Path) -> (TestChain, Changes) {
-    let (mut chain, changes) = market(path);
+fn busy() -> (TempDir, TestChain, Changes) {
+    let (dir, mut chain, changes) = with_agent();
     let agent_id = agent(&chain);
     for at in REQUESTERS {
         let (asked, call_id) = ask(&mut chain.wallets[at], agent_id, 3);
@@ -149,7 +146,7 @@ fn busy(path: &Path) -> (TestChain, Changes) {
     commit(&mut chain, revealing);
     let (asked, _) = ask(&mut chain.wallets[REQUESTERS[0]], agent_id, 3);
     chain.block(&[asked]);
-    (chain, changes)
+    (dir, chain, changes)
 }
 
 /// Every call, the newest first.
@@ -209,68 +206,46 @@ fn lists_what_is_there(snapshot: &Snapshot<'_>, wallets: &[Wallet], agent_id: Ha
 
 #[test]
 fn calls_are_listed_by_every_condition() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, _) = busy(&dir.path().join("data"));
+    let (dir, chain, _) = busy();
     let snapshot = chain.store.snapshot();
     let mut statuses: Vec<CallStatus> = all(&snapshot).iter().map(|call| call.status).collect();
     statuses.sort_unstable();
-    let expected =
-        [Electing, Committing, Revealing, Success, Success, Unassigned, Unassigned].to_vec();
+    let expected = [Electing, Committing, Revealing, Success, Success, Unassigned, Unassigned];
     assert_eq!(statuses, expected);
     lists_what_is_there(&snapshot, &chain.wallets, agent(&chain));
     drop(snapshot);
     // From a database that is opened again, too.
-    let (agent_id, TestChain { store, wallets, .. }) = (agent(&chain), chain);
-    drop(store);
-    let store = Store::open(&dir.path().join("data"), Options::default()).unwrap();
-    lists_what_is_there(&store.snapshot(), &wallets, agent_id);
+    let chain = chain.reopened(&data(&dir));
+    lists_what_is_there(&chain.store.snapshot(), &chain.wallets, agent(&chain));
 }
 
 #[test]
 fn who_begins_with_a_snapshot_lists_the_same_calls() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = busy(&dir.path().join("data"));
+    let (dir, chain, changes) = busy();
     let replay = Replay { chain: rules(), ..replay(&changes) };
-    let new = imported(&chain, &replay, dir.path());
+    let new = newcomer(&chain, &replay, dir.path());
     lists_what_is_there(&new.store.snapshot(), &chain.wallets, agent(&chain));
-    let scratch = dir.path().join("scratch");
-    tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+    verify(&chain.store, dir.path(), &replay).unwrap();
 }
 
 #[test]
 fn a_call_is_proved() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, _) = busy(&dir.path().join("data"));
+    let (_dir, chain, _) = busy();
     chain.block(&[]);
     let id = all(&chain.store.snapshot())[0].call_id;
-    let proof = chain.store.snapshot().prove::<Calls>(&id).unwrap().unwrap();
-    check::<Calls>(&chain, &id, &proof);
-    assert!(proof.value.is_some());
-}
-
-/// What a question answers, and over how many deleted rows the database stepped for it.
-fn stepped_over<T>(ask: impl FnOnce() -> T) -> (T, u64) {
-    let mut work = PerfContext::default();
-    set_perf_stats(PerfStatsLevel::EnableCount);
-    work.reset();
-    let answer = ask();
-    let deleted = work.metric(PerfMetric::InternalDeleteSkippedCount);
-    set_perf_stats(PerfStatsLevel::Disable);
-    (answer, deleted)
+    assert!(proved::<Calls>(&chain, &id).value.is_some());
 }
 
 #[test]
 fn a_list_of_calls_steps_over_none_that_came_and_went() {
-    let dir = tempfile::tempdir().unwrap();
-    let (mut chain, _) = market(&dir.path().join("data"));
+    let (_dir, mut chain, _) = with_agent();
     let (agent_id, requester) = (agent(&chain), REQUESTERS[0]);
-    let asked = (0..MANY).map(|_| ask(&mut chain.wallets[requester], agent_id, 5).0);
-    let asked: Vec<CheckedTx> = asked.collect();
+    let asked: Vec<CheckedTx> =
+        (0..MANY).map(|_| ask(&mut chain.wallets[requester], agent_id, 5).0).collect();
     for some in asked.chunks(200) {
         chain.block(some);
     }
-    chain.block(&[]);
-    chain.block(&[]);
+    chain.empty_blocks(2);
     let (last, call_id) = ask(&mut chain.wallets[requester], agent_id, 3);
     chain.block(&[last]);
     let snapshot = chain.store.snapshot();

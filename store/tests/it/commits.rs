@@ -6,28 +6,20 @@ use state::view;
 use store::{CommitBlock, Options, Store, Undecided, UndecidedHead, tools};
 use types::Address;
 
-use crate::fixture::{CERTIFICATE, TestChain, proposer, whole_run};
+use crate::fixture::{CERTIFICATE, TestChain, data, input, open, proposer};
 
 #[test]
 fn a_prepared_block_that_is_not_committed_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
-    let to = chain.wallets[1].address();
-    let tx = chain.wallets[0].transfer(to, 5);
+    let (dir, mut chain) = TestChain::fresh(2);
+    let tx = chain.transfer(0, 1, 5);
     let before = chain.tip();
     let executed = chain.execute(std::slice::from_ref(&tx));
-    let input = CommitBlock {
-        block: &executed.block,
-        changes: &executed.changes,
-        events: &executed.events,
-        missed: &[],
-    };
-    let prepared = chain.store.prepare(&input).unwrap();
+    let prepared = chain.store.prepare(&input(&executed)).unwrap();
     assert_eq!(prepared.height(), 1);
     drop(prepared); // the process ends here
     drop(chain);
 
-    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let store = open(&data(&dir));
     assert_eq!(store.tip().unwrap(), before);
     let snapshot = store.snapshot();
     assert!(snapshot.transaction(&tx.hash()).unwrap().is_none());
@@ -37,19 +29,11 @@ fn a_prepared_block_that_is_not_committed_leaves_nothing() {
 
 #[test]
 fn the_root_of_a_block_is_known_before_it_is_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
-    let to = chain.wallets[1].address();
-    let tx = chain.wallets[0].transfer(to, 5);
+    let (_dir, mut chain) = TestChain::fresh(2);
+    let tx = chain.transfer(0, 1, 5);
     let executed = chain.execute(&[tx]);
-    let input = CommitBlock {
-        block: &executed.block,
-        changes: &executed.changes,
-        events: &executed.events,
-        missed: &[],
-    };
-    let first = chain.store.prepare(&input).unwrap();
-    let second = chain.store.prepare(&input).unwrap();
+    let first = chain.store.prepare(&input(&executed)).unwrap();
+    let second = chain.store.prepare(&input(&executed)).unwrap();
     assert_eq!(first.state_root(), second.state_root());
     let root = first.state_root();
     let tip = chain.store.commit(first, CERTIFICATE).unwrap();
@@ -60,30 +44,22 @@ fn the_root_of_a_block_is_known_before_it_is_written() {
 
 #[test]
 fn a_block_that_does_not_follow_the_tip_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let executed = chain.execute(&[]);
     chain.commit(&executed);
-    let input = CommitBlock {
-        block: &executed.block,
-        changes: &executed.changes,
-        events: &executed.events,
-        missed: &[],
-    };
-    let error = chain.store.prepare(&input).unwrap_err();
+    let error = chain.store.prepare(&input(&executed)).unwrap_err();
     assert!(matches!(error, StorageError::Height { found: 1, expected: 2 }), "{error}");
 }
 
 #[test]
 fn latest_reads_see_a_commit_at_once_and_snapshots_never() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
+    let (_dir, mut chain) = TestChain::fresh(2);
     let to = chain.wallets[1].address();
     let latest = chain.store.latest();
     let balance = |address: &Address| {
         view::get::<Accounts>(&*latest, address).unwrap().unwrap().balance.get()
     };
-    let tx = chain.wallets[0].transfer(to, 5);
+    let tx = chain.transfer(0, 1, 5);
     let store = chain.store.clone();
     let snapshot = store.snapshot();
     let before = balance(&to);
@@ -96,8 +72,7 @@ fn latest_reads_see_a_commit_at_once_and_snapshots_never() {
 
 #[test]
 fn undecided_proposals_live_until_their_height_is_committed() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let executed = chain.execute(&[]);
     let proposal = |round| Undecided {
         round,
@@ -125,16 +100,10 @@ fn undecided_proposals_live_until_their_height_is_committed() {
 
 #[test]
 fn validators_are_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let late = Address::new([9; 20]);
     let executed = chain.execute(&[]);
-    let input = CommitBlock {
-        block: &executed.block,
-        changes: &executed.changes,
-        events: &executed.events,
-        missed: &[late, late, proposer()],
-    };
+    let input = CommitBlock { missed: &[late, late, proposer()], ..input(&executed) };
     chain.store.commit_block(&input, CERTIFICATE).unwrap();
     chain.block(&[]);
     let snapshot = chain.store.snapshot();
@@ -147,9 +116,7 @@ fn validators_are_counted() {
 
 #[test]
 fn old_nodes_of_the_state_tree_do_not_pile_up() {
-    for provable_heights in [4, 0] {
-        nodes_do_not_pile_up(provable_heights);
-    }
+    [4, 0].into_iter().for_each(nodes_do_not_pile_up);
 }
 
 fn nodes_do_not_pile_up(provable_heights: u64) {
@@ -159,10 +126,9 @@ fn nodes_do_not_pile_up(provable_heights: u64) {
     let mut rows = Vec::new();
     for round in 0..3 {
         for number in 0..60 {
-            let (user, miner) = chain.pair(number % 20, (number + 7) % 20);
             let amount = 1 + u64::try_from(number).unwrap();
-            let txs = [user.transfer(miner.address(), amount)];
-            chain.block(&txs);
+            let tx = chain.transfer(number % 20, (number + 7) % 20, amount);
+            chain.block(&[tx]);
         }
         tools::compact(&chain.store, &mut |_, _| ()).unwrap();
         let stats = tools::stats(&chain.store).unwrap();
@@ -178,13 +144,11 @@ fn nodes_do_not_pile_up(provable_heights: u64) {
 
 #[test]
 fn the_store_says_what_memory_its_database_holds() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
+    let (_dir, mut chain) = TestChain::fresh(2);
     let before = chain.store.memory().unwrap();
     for number in 0..20 {
-        let (user, miner) = chain.pair(0, 1);
-        let txs = [user.transfer(miner.address(), 1 + number)];
-        chain.block(&txs);
+        let tx = chain.transfer(0, 1, 1 + number);
+        chain.block(&[tx]);
     }
     let written = chain.store.memory().unwrap();
     assert!(written.memtables > before.memtables, "{before:?}, then {written:?}");
@@ -197,13 +161,8 @@ fn the_store_says_what_memory_its_database_holds() {
 
 #[test]
 fn a_block_of_many_segments_reads_back_as_it_was() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
-    let mut txs = Vec::new();
-    for number in 0..40 {
-        let (user, miner) = chain.pair(0, 1);
-        txs.extend(whole_run(number, user, miner).1);
-    }
+    let (_dir, mut chain) = TestChain::fresh(2);
+    let txs: Vec<_> = (0..40).flat_map(|number| chain.whole_run(number)).collect();
     let executed = chain.execute(&txs);
     chain.commit(&executed);
     let snapshot = chain.store.snapshot();

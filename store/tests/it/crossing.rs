@@ -9,14 +9,15 @@ use state::chain::ChainRules;
 use state::table::Table;
 use state::tables::{self, Steps};
 use state::{BlockBuilder, Changes, Executed};
-use store::snapshots::{Intake, Offer, SnapshotStore, import};
-use store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError, V7Height};
-use store::{CommitBlock, Options, Store, Tip};
-use types::{Address, CheckedTx, Hash, SetMember, codec};
+use store::tools::{self, EncodedBlock, Replay, Supply, ToolError, V7Height};
+use store::{Store, Tip};
+use types::{CheckedTx, Hash, codec};
 
-use crate::fixture::{TIME, TestChain, genesis_changes, genesis_hash, whole_run};
+use crate::fixture::{TestChain, data, encoded, genesis_changes, input, open, whole_run};
 use crate::forks::{VALIDATORS, WALLETS, vote, voting_rules};
-use crate::snapshots::busy::{fetch, fill, rows};
+use crate::peers::{imported, offered};
+use crate::snapshots::busy::rows;
+use crate::tools::{Judge, replay, verify};
 
 /// The first block of v7.
 const FORK: u64 = 12;
@@ -32,25 +33,13 @@ fn certificate(is_v7: bool, hash: &Hash) -> Vec<u8> {
 }
 
 /// Takes [`certificate`] of the right version.
-struct Versioned;
-
-impl Certificates for Versioned {
-    fn verify(
-        &self,
-        v7: V7Height,
-        _: Option<&[SetMember]>,
-        height: u64,
-        hash: &Hash,
-        bytes: &[u8],
-    ) -> Result<Vec<Address>, String> {
-        let is = |is_v7| bytes == certificate(is_v7, hash);
-        let is_right = match v7 {
-            V7Height::Known(from) => is(from.is_some_and(|from| height >= from)),
-            V7Height::Unknown => is(false) || is(true),
-        };
-        if is_right { Ok(Vec::new()) } else { Err("of the wrong version".into()) }
+static VERSIONED: Judge = Judge(|asked| {
+    let is = |is_v7| asked.certificate == certificate(is_v7, asked.hash);
+    match asked.v7 {
+        V7Height::Known(from) => is(from.is_some_and(|from| asked.height >= from)),
+        V7Height::Unknown => is(false) || is(true),
     }
-}
+});
 
 /// The chain, with what each of its blocks is to others.
 struct Crossing {
@@ -68,14 +57,8 @@ impl Crossing {
     }
 
     fn replay(&self) -> Replay<'_> {
-        Replay {
-            chain: Arc::clone(&self.rules),
-            genesis_hash: genesis_hash(),
-            genesis_time: TIME,
-            genesis_changes: &self.first,
-            certificates: &Versioned,
-            threads: NonZeroUsize::MIN,
-        }
+        let (chain, threads) = (Arc::clone(&self.rules), NonZeroUsize::MIN);
+        Replay { chain, certificates: &VERSIONED, threads, ..replay(&self.first) }
     }
 
     fn height(&self) -> u64 {
@@ -96,6 +79,13 @@ impl Crossing {
         self.commit(&executed)
     }
 
+    /// Blocks up to this height.
+    fn up_to(&mut self, height: u64) {
+        while self.height() < height {
+            self.block();
+        }
+    }
+
     fn execute(&self, txs: &[CheckedTx]) -> Executed {
         let (parent, base) = (self.chain.store.parent().unwrap(), self.chain.store.latest());
         let (key, now) = (&self.chain.wallets[0].key, parent.timestamp + 250);
@@ -106,40 +96,25 @@ impl Crossing {
     }
 
     fn commit(&self, executed: &Executed) -> Tip {
-        let Executed { block, changes, events } = executed;
-        let input = CommitBlock { block, changes, events, missed: &[] };
-        let decided = certificate(block.header.index >= FORK, &block.header.hash());
-        self.chain.store.commit_block(&input, &decided).unwrap()
+        let header = &executed.block.header;
+        let decided = certificate(header.index >= FORK, &header.hash());
+        self.chain.store.commit_block(&input(executed), &decided).unwrap()
     }
 
     /// The blocks from a height on, as a peer sends them.
     fn sent(&self, first: u64) -> Vec<EncodedBlock> {
-        let snapshot = self.chain.store.snapshot();
-        let block = |height| EncodedBlock {
-            height,
-            bytes: snapshot.block_bytes(height).unwrap().unwrap(),
-            certificate: snapshot.certificate(height).unwrap().unwrap(),
-            stated_hash: None,
-        };
-        (first..=self.height()).map(block).collect()
+        encoded(&self.chain.store, first..=self.height())
     }
 
     /// A database out of the snapshot of the tip, and the chain a block further.
     fn begun(&mut self, folder: &Path) -> Store {
-        let snapshot_store =
-            SnapshotStore::open(&folder.join("snapshot_store"), 1, &self.chain.store).unwrap();
-        snapshot_store.make(&self.chain.store, |_| (), &mut |_| true).unwrap();
-        self.block();
-        snapshot_store.settle(&self.chain.store).unwrap().expect("an offer");
-        let head = snapshot_store.offers()[0];
-        let offer = Offer::decode(&fetch(&snapshot_store, &head.hash, head.bytes)).unwrap();
-        let verified = offer.verify(&self.replay()).unwrap();
-        let intake = Intake::open(&folder.join("intake"), &verified.offer.manifest).unwrap();
-        fill(&intake, &snapshot_store);
-        let to = folder.join("new");
-        let place = (to.as_path(), Options::default());
-        import(&intake, &verified, &self.replay(), place, &mut |_, _| true).unwrap();
-        Store::open(&to, Options::default()).unwrap()
+        let store = self.chain.store.clone();
+        let next_block = || {
+            self.block();
+        };
+        let offer = offered(&store, &folder.join("snapshot_store"), next_block);
+        let (new, _) = imported(&offer, &self.replay(), folder).unwrap();
+        new
     }
 
     /// Executes blocks of a peer.
@@ -175,9 +150,7 @@ impl Crossing {
 /// A chain of so many blocks.
 fn chain_of(path: &Path, blocks: u64) -> Crossing {
     let mut chain = Crossing::new(path);
-    while chain.height() < blocks {
-        chain.block();
-    }
+    chain.up_to(blocks);
     chain
 }
 
@@ -186,11 +159,9 @@ fn a_node_that_begins_with_a_snapshot_from_before_waits_at_the_height_until_it_h
     // Before the votes, between them and the height, and of the last block before it.
     for made in [VOTED - 1, VOTED, FORK - 3, FORK - 1] {
         let dir = tempfile::tempdir().unwrap();
-        let mut chain = chain_of(&dir.path().join("data"), made);
+        let mut chain = chain_of(&data(&dir), made);
         let new = chain.begun(dir.path());
-        while chain.height() < LAST {
-            chain.block();
-        }
+        chain.up_to(LAST);
         new.count_forks(&chain.rules).unwrap();
         assert_eq!(new.forks().missing, Some(1..=made));
         // Without the count nobody gets past the block before, and nobody is to blame for that.
@@ -210,7 +181,7 @@ fn a_node_that_begins_with_a_snapshot_from_before_waits_at_the_height_until_it_h
             assert_eq!(chain.follow(&new, forged).unwrap_err().wrong_block(), Some(FORK));
             // A restart changes nothing of it.
             drop(new);
-            new = Store::open(&dir.path().join("new"), Options::default()).unwrap();
+            new = open(&dir.path().join("new"));
             new.count_forks(&chain.rules).unwrap();
         }
         chain.count_missing(&new);
@@ -224,11 +195,9 @@ fn a_node_that_begins_with_a_snapshot_from_before_waits_at_the_height_until_it_h
 fn a_node_that_begins_with_a_snapshot_of_the_height_or_of_later_needs_no_earlier_block() {
     for made in [FORK, FORK + 1, FORK + 2] {
         let dir = tempfile::tempdir().unwrap();
-        let mut chain = chain_of(&dir.path().join("data"), made);
+        let mut chain = chain_of(&data(&dir), made);
         let new = chain.begun(dir.path());
-        while chain.height() < LAST {
-            chain.block();
-        }
+        chain.up_to(LAST);
         new.count_forks(&chain.rules).unwrap();
         assert_eq!(new.forks().missing, None, "made of {made}");
         assert_eq!(new.forks().tally.fixed()["v7"].height, FORK);
@@ -246,20 +215,10 @@ fn a_database_that_is_closed_at_any_block_around_the_height_comes_to_the_same_ro
         let mut chain = chain_of(dir.path(), closed);
         // A block that was executed, and not decided when the process ended.
         let lost = chain.execute(&[]);
-        drop(chain.chain.store.prepare(&CommitBlock {
-            block: &lost.block,
-            changes: &lost.changes,
-            events: &lost.events,
-            missed: &[],
-        }));
-        let TestChain { store, chain: rules, wallets } = chain.chain;
-        drop(store);
-        let store = Store::open(dir.path(), Options::default()).unwrap();
-        store.count_forks(&chain.rules).unwrap();
-        chain.chain = TestChain { store, chain: rules, wallets };
-        while chain.height() < LAST {
-            chain.block();
-        }
+        drop(chain.chain.store.prepare(&input(&lost)));
+        chain.chain = chain.chain.reopened(dir.path());
+        chain.chain.store.count_forks(&chain.rules).unwrap();
+        chain.up_to(LAST);
         assert_eq!(chain.chain.tip(), steady.chain.tip(), "closed after block {closed}");
         steady.is_as(&chain.chain.store);
     }
@@ -268,15 +227,13 @@ fn a_database_that_is_closed_at_any_block_around_the_height_comes_to_the_same_ro
 #[test]
 fn blocks_of_both_kinds_of_rules_are_executed_again_to_the_same_rows() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = chain_of(&path, LAST);
-    let scratch = dir.path().join("scratch");
-    let verified = tools::verify(&chain.chain.store, &scratch, &chain.replay(), &mut |_, _| ());
+    let chain = chain_of(&data(&dir), LAST);
+    let verified = verify(&chain.chain.store, dir.path(), &chain.replay());
     assert_eq!(verified.unwrap().tip, chain.chain.tip());
     // A certificate of the other version is none, on each side of the height.
     for (height, is_v7) in [(FORK - 1, true), (FORK, false), (FORK + 1, false)] {
-        let copy = Store::open(&dir.path().join(format!("copy-{height}")), Options::default());
-        let (copy, mut sent) = (copy.unwrap(), chain.sent(1));
+        let copy = open(&dir.path().join(format!("copy-{height}")));
+        let mut sent = chain.sent(1);
         let at = usize::try_from(height - 1).unwrap();
         let hash = chain.chain.store.snapshot().header(height).unwrap().unwrap().hash;
         sent[at].certificate = certificate(is_v7, &hash);

@@ -1,10 +1,13 @@
 //! A small chain in a temporary folder: wallets, transactions of every kind, blocks.
 
-use std::path::Path;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use state::{BlockBuilder, ChainRules, Changes, Executed, Forks};
+use store::tools::EncodedBlock;
 use store::{CommitBlock, GenesisState, Options, Store, Tip};
+use tempfile::TempDir;
 use types::build::{Envelope, Unsigned, build_tx};
 use types::ids::compute_agent_run_id;
 use types::transaction::SizeLimits;
@@ -176,8 +179,8 @@ impl Wallet {
         }))
     }
 
-    /// The transactions of a blob of several chunks: INIT, chunks, FINALIZE.
-    pub(crate) fn chunked_blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
+    /// The transactions of a blob: INIT, chunks, FINALIZE.
+    pub(crate) fn blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
         let total_bytes = u64::try_from(bytes.len()).expect("a small blob");
         let mut txs = vec![self.tx(&Body::BlobInit(BlobInit {
             blob_id: blob_id.to_owned(),
@@ -195,26 +198,6 @@ impl Wallet {
         }
         txs.push(self.tx(&Body::BlobFinalize(BlobFinalize { blob_id: blob_id.to_owned() })));
         txs
-    }
-
-    /// The three transactions of a small blob.
-    pub(crate) fn blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
-        let blob_id = blob_id.to_owned();
-        vec![
-            self.tx(&Body::BlobInit(BlobInit {
-                blob_id: blob_id.clone(),
-                content_type: "text/plain".into(),
-                total_bytes: u64::try_from(bytes.len()).expect("a small blob"),
-                total_chunks: 1,
-                content_hash: Hash::digest(bytes),
-            })),
-            self.tx(&Body::BlobChunk(BlobChunk {
-                blob_id: blob_id.clone(),
-                chunk_index: 0,
-                chunk_data: bytes.to_vec(),
-            })),
-            self.tx(&Body::BlobFinalize(BlobFinalize { blob_id })),
-        ]
     }
 }
 
@@ -238,8 +221,12 @@ pub(crate) fn whole_run(
 
 /// The rows of height 0: so many wallets, all rich.
 pub(crate) fn genesis_changes(wallets: &[Wallet]) -> Changes {
+    first_state(&rules(), wallets)
+}
+
+fn first_state(chain: &ChainRules, wallets: &[Wallet]) -> Changes {
     let accounts = wallets.iter().map(|wallet| (wallet.address(), Amount::new(BALANCE)));
-    rules().first_state(&accounts.collect()).expect("few wallets")
+    chain.first_state(&accounts.collect()).expect("few wallets")
 }
 
 /// A chain on a store.
@@ -249,28 +236,71 @@ pub(crate) struct TestChain {
     pub(crate) wallets: Vec<Wallet>,
 }
 
-/// A chain of one wallet with these rules, and the rows of its height 0.
-pub(crate) fn chain_of(path: &Path, chain: Arc<ChainRules>) -> (TestChain, Changes) {
-    let wallets = vec![Wallet::new(0)];
-    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
-    let changes = chain.first_state(&accounts).expect("few wallets");
-    let store = Store::open(path, Options::default()).expect("opens");
-    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    store.init(&genesis).expect("an empty database");
-    (TestChain { store, chain, wallets }, changes)
+/// The folder of the database of [`TestChain::fresh`] and [`chain_of`].
+pub(crate) fn data(dir: &TempDir) -> PathBuf {
+    dir.path().join("data")
+}
+
+/// The database in a folder.
+pub(crate) fn open(path: &Path) -> Store {
+    Store::open(path, Options::default()).expect("opens")
+}
+
+/// A new database in a folder, whose genesis has these rows.
+pub(crate) fn begun(path: &Path, changes: &Changes) -> Store {
+    let store = open(path);
+    store.init(&genesis(changes)).expect("an empty database");
+    store
+}
+
+/// The genesis with these rows.
+pub(crate) fn genesis(changes: &Changes) -> GenesisState<'_> {
+    GenesisState { hash: genesis_hash(), timestamp: TIME, changes }
+}
+
+/// A chain of so many wallets with these rules in a folder of its own, and the rows of its height 0.
+pub(crate) fn chain_of(wallets: u64, chain: Arc<ChainRules>) -> (TempDir, TestChain, Changes) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let wallets: Vec<Wallet> = (0..wallets).map(Wallet::new).collect();
+    let changes = first_state(&chain, &wallets);
+    let store = begun(&data(&dir), &changes);
+    (dir, TestChain { store, chain, wallets }, changes)
+}
+
+/// What a block commits.
+pub(crate) fn input(executed: &Executed) -> CommitBlock<'_> {
+    let Executed { block, changes, events } = executed;
+    CommitBlock { block, changes, events, missed: &[] }
+}
+
+/// Blocks of a database, as a peer sends them.
+pub(crate) fn encoded(store: &Store, heights: RangeInclusive<u64>) -> Vec<EncodedBlock> {
+    let snapshot = store.snapshot();
+    let block = |height| EncodedBlock {
+        height,
+        bytes: snapshot.block_bytes(height).expect("reads").expect("a block"),
+        certificate: snapshot.certificate(height).expect("reads").expect("a certificate"),
+        stated_hash: None,
+    };
+    heights.map(block).collect()
 }
 
 impl TestChain {
+    /// A new chain in a folder of its own, with so many wallets.
+    pub(crate) fn fresh(wallets: u64) -> (TempDir, Self) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let chain = Self::new(&data(&dir), wallets);
+        (dir, chain)
+    }
+
     /// A new chain in a folder, with so many wallets.
     pub(crate) fn new(path: &Path, wallets: u64) -> Self {
-        Self::with(Store::open(path, Options::default()).expect("opens"), wallets)
+        Self::with(open(path), wallets)
     }
 
     pub(crate) fn with(store: Store, wallets: u64) -> Self {
         let wallets: Vec<Wallet> = (0..wallets).map(Wallet::new).collect();
-        let changes = genesis_changes(&wallets);
-        let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-        store.init(&genesis).expect("an empty database");
+        store.init(&genesis(&genesis_changes(&wallets))).expect("an empty database");
         Self { store, chain: rules(), wallets }
     }
 
@@ -303,9 +333,39 @@ impl TestChain {
     }
 
     pub(crate) fn commit(&self, executed: &Executed) -> Tip {
-        let Executed { block, changes, events } = executed;
-        let input = CommitBlock { block, changes, events, missed: &[] };
-        self.store.commit_block(&input, CERTIFICATE).expect("commits")
+        self.store.commit_block(&input(executed), CERTIFICATE).expect("commits")
+    }
+
+    /// The same after a restart.
+    pub(crate) fn reopened(self, path: &Path) -> Self {
+        let Self { store, chain, wallets } = self;
+        drop(store);
+        Self { store: open(path), chain, wallets }
+    }
+
+    /// From this height on by the rules of v7.
+    pub(crate) fn begin_v7(&mut self, height: u64) {
+        let forks = Forks { v7: Some(height), ..self.chain.forks };
+        self.chain = Arc::new(ChainRules { forks, ..ChainRules::clone(&self.chain) });
+    }
+
+    /// So many blocks without transactions.
+    pub(crate) fn empty_blocks(&self, count: u64) {
+        for _ in 0..count {
+            self.block(&[]);
+        }
+    }
+
+    /// A transfer from one wallet to another.
+    pub(crate) fn transfer(&mut self, from: usize, to: usize, amount: u64) -> CheckedTx {
+        let to = self.wallets[to].address();
+        self.wallets[from].transfer(to, amount)
+    }
+
+    /// The transactions of a whole run of the first two wallets.
+    pub(crate) fn whole_run(&mut self, number: u64) -> Vec<CheckedTx> {
+        let (user, miner) = self.pair(0, 1);
+        whole_run(number, user, miner).1
     }
 
     /// Two wallets at once.

@@ -1,18 +1,18 @@
 //! Votes for later forks in the database: counted with commits, in databases that had no count, after
 //! restarts, the first block of v7, and the end before a fork that this program does not know.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use state::chain::ChainRules;
 use state::tables::ForkRows;
-use state::{Executed, StorageError, view};
-use store::{CommitBlock, GenesisState, Options, Store};
+use state::{StorageError, view};
+use store::Store;
+use tempfile::TempDir;
 use types::build::{Envelope, Unsigned};
 use types::transaction::SizeLimits;
-use types::{Amount, Body, CheckedTx, ForkVote, Params, SetMember, Transaction};
+use types::{Body, CheckedTx, ForkVote, Params, SetMember, Transaction};
 
-use crate::fixture::{BALANCE, CERTIFICATE, TIME, TestChain, Wallet, genesis_hash, rules};
+use crate::fixture::{CERTIFICATE, TestChain, Wallet, chain_of, data, input, open, rules};
 
 const DELAY: u64 = 5;
 pub(crate) const WALLETS: u64 = 5;
@@ -45,10 +45,12 @@ fn block_of(chain: &mut TestChain, votes: &[(usize, u64)]) {
     chain.block(&txs);
 }
 
-/// What a block commits.
-fn input(executed: &Executed) -> CommitBlock<'_> {
-    let Executed { block, changes, events } = executed;
-    CommitBlock { block, changes, events, missed: &[] }
+/// A chain that counts the votes of its validators, and its rules.
+fn counting() -> (TempDir, TestChain, Arc<ChainRules>) {
+    let (folder, chain) = TestChain::fresh(WALLETS);
+    let rules = voting_rules(&chain.wallets);
+    chain.store.count_forks(&rules).expect("counts");
+    (folder, chain, rules)
 }
 
 /// The same blocks for every chain of these tests: a quorum for 30 in block 5.
@@ -63,10 +65,8 @@ const BLOCKS: [&[(usize, u64)]; 6] = [
 
 #[test]
 fn a_database_without_a_count_comes_to_the_same_as_one_that_counted_each_block() {
-    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
-    let [mut counting, mut old] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
-    let rules = voting_rules(&counting.wallets);
-    counting.store.count_forks(&rules).expect("counts");
+    let (one, mut counting, rules) = counting();
+    let (other, mut old) = TestChain::fresh(WALLETS);
     for votes in BLOCKS {
         block_of(&mut counting, votes);
         block_of(&mut old, votes);
@@ -82,8 +82,8 @@ fn a_database_without_a_count_comes_to_the_same_as_one_that_counted_each_block()
     assert_eq!(old.store.forks().tally, counted.tally);
     // What was counted is on the disk.
     drop((old, counting));
-    for folder in &folders {
-        let store = Store::open(folder.path(), Options::default()).expect("opens");
+    for folder in [&one, &other] {
+        let store = open(&data(folder));
         assert_eq!(store.forks().tally, counted.tally);
         assert_eq!(store.tip().expect("a tip").height, 6);
     }
@@ -91,25 +91,18 @@ fn a_database_without_a_count_comes_to_the_same_as_one_that_counted_each_block()
 
 #[test]
 fn restarts_at_any_block_do_not_change_the_count() {
-    let whole = tempfile::tempdir().expect("a folder");
-    let mut steady = TestChain::new(whole.path(), WALLETS);
-    let rules = voting_rules(&steady.wallets);
-    steady.store.count_forks(&rules).expect("counts");
+    let (_whole, mut steady, rules) = counting();
     for votes in BLOCKS {
         block_of(&mut steady, votes);
     }
     for stopped in 0..BLOCKS.len() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut chain = TestChain::new(folder.path(), WALLETS);
+        let (folder, mut chain) = TestChain::fresh(WALLETS);
         let [before, after] = [&BLOCKS[..stopped], &BLOCKS[stopped..]];
         for votes in before {
             block_of(&mut chain, votes);
         }
-        let TestChain { store, chain, wallets } = chain;
-        drop(store);
-        let store = Store::open(folder.path(), Options::default()).expect("opens");
-        store.count_forks(&rules).expect("counts");
-        let mut chain = TestChain { store, chain, wallets };
+        let mut chain = chain.reopened(&data(&folder));
+        chain.store.count_forks(&rules).expect("counts");
         for votes in after {
             block_of(&mut chain, votes);
         }
@@ -119,10 +112,8 @@ fn restarts_at_any_block_do_not_change_the_count() {
 
 #[test]
 fn a_block_that_was_prepared_before_the_count_caught_up_is_counted_when_it_is_committed() {
-    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
-    let [mut counting, mut late] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
-    let rules = voting_rules(&counting.wallets);
-    counting.store.count_forks(&rules).expect("counts");
+    let (_one, mut counting, rules) = counting();
+    let (_other, mut late) = TestChain::fresh(WALLETS);
     block_of(&mut counting, &[(0, 30)]);
     let vote = vote(&mut late.wallets[0], 30);
     let executed = late.execute(&[vote]);
@@ -135,14 +126,11 @@ fn a_block_that_was_prepared_before_the_count_caught_up_is_counted_when_it_is_co
 
 #[test]
 fn a_block_is_executed_anew_if_the_votes_that_make_it_one_of_v7_were_counted_since() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut chain = TestChain::new(folder.path(), WALLETS);
+    let (_folder, mut chain) = TestChain::fresh(WALLETS);
     let rules = voting_rules(&chain.wallets);
     chain.chain = Arc::clone(&rules);
     block_of(&mut chain, &[(0, 8), (1, 8), (2, 8)]);
-    while chain.tip().height < 7 {
-        chain.block(&[]);
-    }
+    chain.empty_blocks(6);
     let executed = chain.execute(&[]);
     let prepared = chain.store.prepare(&input(&executed)).expect("nothing is counted yet");
     chain.store.count_forks(&rules).expect("counts");
@@ -163,8 +151,8 @@ fn is_active(store: &Store) -> bool {
 
 #[test]
 fn the_block_whose_height_votes_have_fixed_begins_v7_and_none_before_it() {
-    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
-    let [mut voting, mut silent] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
+    let (folder, mut voting) = TestChain::fresh(WALLETS);
+    let (_other, mut silent) = TestChain::fresh(WALLETS);
     let rules = voting_rules(&voting.wallets);
     for chain in [&mut voting, &mut silent] {
         chain.chain = Arc::clone(&rules);
@@ -188,30 +176,25 @@ fn the_block_whose_height_votes_have_fixed_begins_v7_and_none_before_it() {
     assert_ne!(same(&voting), same(&silent));
     // Restarted, it goes on by the same rules.
     drop(voting);
-    let store = Store::open(folders[0].path(), Options::default()).expect("opens");
+    let store = open(&data(&folder));
     store.count_forks(&rules).expect("counts");
     assert!(is_active(&store));
     assert_eq!(store.forks().missing, None);
 }
 
 /// A chain with the rules of v7 from its beginning on, whose first wallets are its validators.
-fn chain_of_v7(path: &Path) -> TestChain {
+fn chain_of_v7() -> (TempDir, TestChain) {
     let wallets: Vec<Wallet> = (0..WALLETS).map(Wallet::new).collect();
     let mut rules = (*voting_rules(&wallets)).clone();
     rules.forks.v7 = Some(0);
-    let accounts = wallets.iter().map(|wallet| (wallet.address(), Amount::new(BALANCE)));
-    let changes = rules.first_state(&accounts.collect()).expect("few wallets");
-    let store = Store::open(path, Options::default()).expect("opens");
-    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    store.init(&genesis).expect("an empty database");
-    store.count_forks(&rules).expect("counts");
-    TestChain { store, chain: Arc::new(rules), wallets }
+    let (folder, chain, _) = chain_of(WALLETS, Arc::new(rules));
+    chain.store.count_forks(&chain.chain).expect("counts");
+    (folder, chain)
 }
 
 #[test]
 fn a_block_of_a_fork_that_is_not_known_is_not_committed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut chain = chain_of_v7(folder.path());
+    let (_folder, mut chain) = chain_of_v7();
     let vote = |voter: usize, chain: &mut TestChain| {
         let vote = ForkVote { fork: "v9".to_owned(), height: 8 };
         chain.wallets[voter].tx(&Body::ForkVote(vote))
@@ -233,10 +216,8 @@ fn a_block_of_a_fork_that_is_not_known_is_not_committed() {
 #[test]
 fn an_old_database_is_counted_in_slices_whatever_strangers_sent_to_its_validators() {
     const STRANGER: usize = VALIDATORS;
-    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
-    let [mut counting, mut old] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
-    let rules = voting_rules(&counting.wallets);
-    counting.store.count_forks(&rules).expect("counts");
+    let (_one, mut counting, rules) = counting();
+    let (_other, mut old) = TestChain::fresh(WALLETS);
     // Votes around the ends of slices; what counts in the end is that of the last blocks.
     let votes = [(3, 0, 2_000), (1_023, 0, 2_001), (1_024, 1, 2_002), (1_025, 2, 2_001)];
     let late = [(2_047, 1, 2_001), (2_049, 3, 9_000), (2_051, 3, 9_001)];

@@ -1,17 +1,31 @@
 //! A process that is killed loses nothing that it reported.
 
 use std::env;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use store::{Options, Store, tools};
-
-use crate::fixture::{TestChain, genesis_changes, whole_run};
-use crate::tools::replay;
+use crate::fixture::{TestChain, Wallet, genesis_changes, open};
+use crate::tools::{replay, verify};
 
 /// Tells the test program to be the process that is killed; its value is the folder.
 const CHILD: &str = "OMBRA_TEST_STORE_CHILD";
+
+/// A process that runs one test of this program with a variable that names a folder, and what it prints.
+pub(crate) fn child(
+    test: &str,
+    variable: &str,
+    folder: &Path,
+) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(variable, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
 
 /// Commits blocks and reports each, for ever. Does nothing when the tests are run as usual.
 #[test]
@@ -22,8 +36,7 @@ fn commits_until_it_is_killed() {
         wallet.nonce = chain.store.snapshot().account(&wallet.address()).unwrap().nonce;
     }
     for number in chain.tip().height.. {
-        let (user, miner) = chain.pair(0, 1);
-        let txs = whole_run(number, user, miner).1;
+        let txs = chain.whole_run(number);
         println!("\ncommitted {}", chain.block(&txs).height);
     }
 }
@@ -34,13 +47,7 @@ fn what_was_reported_before_a_kill_is_there_afterwards() {
     let path = dir.path().join("data");
     let mut reported = 0;
     for round in 1..=4 {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["kill::commits_until_it_is_killed", "--exact", "--nocapture"])
-            .env(CHILD, &path)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut child, lines) = child("kill::commits_until_it_is_killed", CHILD, &path);
         let heights = lines.filter_map(|line| {
             line.ok()?.strip_prefix("committed ").and_then(|height| height.parse::<u64>().ok())
         });
@@ -55,15 +62,11 @@ fn what_was_reported_before_a_kill_is_there_afterwards() {
         child.wait().unwrap();
         assert!(reported >= enough, "the process ended by itself at {reported}");
 
-        let store = Store::open(&path, Options::default()).unwrap();
-        let tip = store.tip().unwrap().height;
+        let tip = open(&path).tip().unwrap().height;
         assert!(tip == reported || tip == reported + 1, "{reported} reported, {tip} there");
         reported = tip;
     }
-    let store = Store::open(&path, Options::default()).unwrap();
-    let changes =
-        genesis_changes(&[crate::fixture::Wallet::new(0), crate::fixture::Wallet::new(1)]);
-    let scratch = dir.path().join("scratch");
-    let verified = tools::verify(&store, &scratch, &replay(&changes), &mut |_, _| ()).unwrap();
+    let changes = genesis_changes(&[0, 1].map(Wallet::new));
+    let verified = verify(&open(&path), dir.path(), &replay(&changes)).unwrap();
     assert_eq!(verified.report.runs, reported);
 }

@@ -15,6 +15,7 @@ mod model;
 mod open_runs;
 mod opening;
 mod paging;
+mod peers;
 mod pins;
 mod proofs;
 mod queries;

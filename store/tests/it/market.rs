@@ -1,21 +1,20 @@
 //! Offers in a database: proved, and found in the order of bonds by who began with a snapshot, too.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use state::market::offers::{Ranked, count, counting};
 use state::tables::{Bonds, Offers};
 use state::{ChainRules, Changes, Forks};
-use store::tools::{self, Replay};
-use store::{GenesisState, Options, Store};
+use store::tools::Replay;
+use tempfile::TempDir;
 use types::agent::ExecutorId;
 use types::tx::{MinerBond, MinerOffer, MinerUnbond};
 use types::{Amount, Body, Hash, Params, SetMember};
 
-use crate::fixture::{self, BALANCE, TIME, TestChain, Wallet, genesis_hash, proposing};
-use crate::proofs::check;
-use crate::randomness::imported;
-use crate::tools::{quiet, replay};
+use crate::fixture::{self, TestChain, proposing};
+use crate::peers::newcomer;
+use crate::proofs::proved;
+use crate::tools::{replay, verify};
 
 const LEAST: u64 = 10_000_000;
 const EXECUTORS: [ExecutorId; 2] =
@@ -40,32 +39,25 @@ fn offer(executor: ExecutorId) -> Body {
 }
 
 /// A chain at height 0 with so many wallets.
-pub(crate) fn open(path: &Path, wallets: u64) -> (TestChain, Changes) {
-    let (rules, wallets) = (rules(), (0..wallets).map(Wallet::new).collect::<Vec<_>>());
-    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(BALANCE))).collect();
-    let changes = rules.first_state(&accounts).unwrap();
-    let store = Store::open(path, Options::default()).unwrap();
-    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    store.init(&genesis).unwrap();
-    store.count_forks(&rules).unwrap();
-    (TestChain { store, chain: rules, wallets }, changes)
+pub(crate) fn open(wallets: u64) -> (TempDir, TestChain, Changes) {
+    let (dir, chain, changes) = fixture::chain_of(wallets, rules());
+    chain.store.count_forks(&chain.chain).unwrap();
+    (dir, chain, changes)
 }
 
 /// Three miners with offers for both executors, whose bonds change afterwards.
-fn market(path: &Path) -> (TestChain, Changes) {
-    let (mut chain, changes) = open(path, 3);
+fn market() -> (TempDir, TestChain, Changes) {
+    let (dir, mut chain, changes) = open(3);
     for (at, bond) in [(0, LEAST), (1, LEAST + 5), (2, LEAST + 3)] {
         let wallet = &mut chain.wallets[at];
         let bond = wallet.tx(&Body::MinerBond(MinerBond { amount: Amount::new(bond) }));
-        let offers = EXECUTORS.map(|executor| wallet.tx(&offer(executor)));
-        chain.block(&[bond, offers[0].clone(), offers[1].clone()]);
+        let [one, other] = EXECUTORS.map(|executor| wallet.tx(&offer(executor)));
+        chain.block(&[bond, one, other]);
     }
-    let more = MinerBond { amount: Amount::new(9) };
-    let more = chain.wallets[0].tx(&Body::MinerBond(more));
-    let less = MinerUnbond { amount: Amount::new(4) };
-    let less = chain.wallets[2].tx(&Body::MinerUnbond(less));
+    let more = chain.wallets[0].tx(&Body::MinerBond(MinerBond { amount: Amount::new(9) }));
+    let less = chain.wallets[2].tx(&Body::MinerUnbond(MinerUnbond { amount: Amount::new(4) }));
     chain.block(&[more, less]);
-    (chain, changes)
+    (dir, chain, changes)
 }
 
 fn counting_in(chain: &TestChain) -> [Vec<Ranked>; 2] {
@@ -75,34 +67,28 @@ fn counting_in(chain: &TestChain) -> [Vec<Ranked>; 2] {
 
 #[test]
 fn who_begins_with_a_snapshot_finds_offers_in_the_order_of_bonds() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = market(&dir.path().join("data"));
+    let (dir, chain, changes) = market();
     let before = counting_in(&chain);
     let miners = [0, 1].map(|at: usize| chain.wallets[at].address());
     for counting in &before {
         assert_eq!(counting.iter().map(|it| it.miner).collect::<Vec<_>>(), miners);
     }
     let replay = Replay { chain: rules(), ..replay(&changes) };
-    let new = imported(&chain, &replay, dir.path());
+    let new = newcomer(&chain, &replay, dir.path());
     assert_eq!(counting_in(&new), before);
     for at in 0..3 {
         let counted = count(&new.store.snapshot(), chain.wallets[at].address()).unwrap();
         assert_eq!(counted, 2, "the third has too small a bond, and its offers are there");
     }
-    let scratch = dir.path().join("scratch");
-    tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+    verify(&chain.store, dir.path(), &replay).unwrap();
 }
 
 #[test]
 fn an_offer_and_a_bond_are_proved() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, _) = market(&dir.path().join("data"));
+    let (_dir, chain, _) = market();
     chain.block(&[]);
     let miner = chain.wallets[0].address();
     let key = (miner, ExecutorId::Wasm);
-    let proof = chain.store.snapshot().prove::<Offers>(&key).unwrap().unwrap();
-    check::<Offers>(&chain, &key, &proof);
-    assert!(proof.value.is_some());
-    let proof = chain.store.snapshot().prove::<Bonds>(&miner).unwrap().unwrap();
-    check::<Bonds>(&chain, &miner, &proof);
+    assert!(proved::<Offers>(&chain, &key).value.is_some());
+    proved::<Bonds>(&chain, &miner);
 }

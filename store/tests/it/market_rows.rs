@@ -10,11 +10,10 @@ use state::market::offers::{Ranked, counting, index_key};
 use state::table::{Key, Table, encode_value};
 use state::tables::{CallQueue, OffersByExecutor};
 use state::{Changes, Read};
-use store::{Options, Store};
 use types::agent::ExecutorId;
 use types::{Address, Amount, Hash, Offer, Params, Prices};
 
-use crate::fixture::TestChain;
+use crate::fixture::{TestChain, data, open};
 use crate::open_runs::{FEW, stepped_over};
 
 const EXECUTORS: [ExecutorId; 2] =
@@ -116,8 +115,7 @@ fn begun(chain: &TestChain, miners: u64) -> Bonds {
 
 #[test]
 fn who_looks_for_offers_steps_over_none_that_has_moved() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (dir, chain) = TestChain::fresh(1);
     let mut bonds = begun(&chain, 600);
     let latest = chain.store.latest();
     assert_eq!(counting_in(&*latest)[0], expected(&bonds));
@@ -140,17 +138,17 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
     let filter = Filter { executor, ..Filter::default() };
     let page = || list(&snapshot, &params(), &filter, None, 100).unwrap();
     println!("a page of offers: {:?}", timed(page).1);
-    let (found, deleted) = stepped_over(|| counting_in(&snapshot));
-    assert_eq!((found, deleted <= FEW), ([expected(&bonds), expected(&bonds)], true), "{deleted}");
     let pin = chain.store.pin().unwrap();
-    let (found, deleted) = stepped_over(|| counting_in(&pin));
-    assert_eq!((found, deleted <= FEW), ([expected(&bonds), expected(&bonds)], true), "{deleted}");
-    drop(snapshot);
-    drop(pin);
-    drop(latest);
+    let states: [&dyn Read; 2] = [&snapshot, &pin];
+    for state in states {
+        let (found, deleted) = stepped_over(|| counting_in(state));
+        assert_eq!(found, [expected(&bonds), expected(&bonds)]);
+        assert!(deleted <= FEW, "{deleted} rows");
+    }
+    drop((snapshot, pin, latest));
     drop(chain);
     // After a restart it is read once more.
-    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let store = open(&data(&dir));
     let read = || stepped_over(|| counting_in(&*store.latest()));
     let ((_, deleted), took) = timed(read);
     println!("two executors, after a restart: {took:?}");
@@ -161,8 +159,7 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
 
 #[test]
 fn a_snapshot_or_a_pin_finds_the_offers_of_its_own_height() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let mut bonds = begun(&chain, 300);
     let store = chain.store.clone();
     let mut held = Vec::new();
@@ -191,22 +188,19 @@ fn a_snapshot_or_a_pin_finds_the_offers_of_its_own_height() {
 
 #[test]
 fn so_many_are_taken_away_that_those_behind_count() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let mut bonds = begun(&chain, 5_000);
     let latest = chain.store.latest();
     assert_eq!(counting_in(&*latest)[0], expected(&bonds));
     // More than are kept in memory, from the largest bond on; then they come back.
     for _ in 0..4 {
         let last = bonds.values().max().copied().unwrap();
-        let gone: Vec<(Address, u64)> = bonds
-            .iter()
-            .filter(|(_, bond)| **bond + 99_000 > last)
-            .map(|(a, b)| (*a, *b))
-            .collect();
+        let is_largest = |bond: u64| bond + 99_000 > last;
+        let largest = bonds.iter().filter(|(_, bond)| is_largest(**bond));
+        let gone: Vec<Address> = largest.map(|(miner, _)| *miner).collect();
         assert!(gone.len() > 900 && gone.len() > expected(&bonds).len());
         commit(&chain, |changes| {
-            gone.iter().for_each(|(miner, _)| moves(changes, &mut bonds, *miner, None));
+            gone.iter().for_each(|miner| moves(changes, &mut bonds, *miner, None));
         });
         assert_eq!(counting_in(&*latest)[0], expected(&bonds));
     }
@@ -220,8 +214,7 @@ fn so_many_are_taken_away_that_those_behind_count() {
 
 #[test]
 fn who_asks_whether_an_election_waits_steps_over_none_that_was_held() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let waits = || stepped_over(|| is_waiting(&*chain.store.latest()).unwrap());
     let many = rows(1_000);
     let queue = |waiting: bool, height: u64| {

@@ -48,30 +48,22 @@ const TABLES: [state::table::TableId; 4] = [Accounts::ID, Runs::ID, Steps::ID, D
 fn same(model: &Memory, store: &dyn Read) {
     for table in TABLES {
         for key in 0_u8..24 {
-            assert_eq!(
-                store.get_raw(table, &[key]).unwrap(),
-                model.get_raw(table, &[key]).unwrap()
-            );
-            assert_eq!(
-                store.contains_raw(table, &[key]).unwrap(),
-                model.contains_raw(table, &[key]).unwrap()
-            );
+            let row = |read: &dyn Read| {
+                (read.get_raw(table, &[key]).unwrap(), read.contains_raw(table, &[key]).unwrap())
+            };
+            assert_eq!(row(store), row(model));
         }
         for (from, to, limit) in
             [(0, None, 100), (0, Some(12), 100), (0, Some(3), 1), (7, Some(20), 3), (23, None, 9)]
         {
             let to = to.map(|to: u8| [to]);
             let to = to.as_ref().map(<[u8; 1]>::as_slice);
-            let range = Range { from: &[from], to, limit };
-            assert_eq!(
-                store.scan_raw(table, range).unwrap(),
-                model.scan_raw(table, range).unwrap()
-            );
-            let range = Range { from: &[], ..range };
-            assert_eq!(
-                store.scan_raw(table, range).unwrap(),
-                model.scan_raw(table, range).unwrap()
-            );
+            for from in [&[from][..], &[]] {
+                let range = Range { from, to, limit };
+                let [found, expected] =
+                    [store, model].map(|read: &dyn Read| read.scan_raw(table, range));
+                assert_eq!(found.unwrap(), expected.unwrap());
+            }
         }
     }
 }
@@ -83,8 +75,7 @@ proptest! {
     fn the_database_is_the_model_after_any_history(
         history in proptest::collection::vec(proptest::collection::vec(change(), 0..20), 1..12)
     ) {
-        let dir = tempfile::tempdir().unwrap();
-        let chain = TestChain::new(dir.path(), 0);
+        let (_dir, chain) = TestChain::fresh(0);
         let model = Memory::default();
         model.apply(&genesis_changes(&[]));
         let latest = chain.store.latest();
@@ -103,8 +94,7 @@ proptest! {
 
 #[test]
 fn execution_makes_the_same_of_both() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 4);
+    let (_dir, mut chain) = TestChain::fresh(4);
     let model = Arc::new(Memory::default());
     model.apply(&genesis_changes(&chain.wallets));
     for number in 0..20 {
@@ -131,9 +121,8 @@ fn execution_makes_the_same_of_both() {
 
 #[test]
 fn two_databases_with_the_same_blocks_have_the_same_roots() {
-    let dir = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 3);
+    let (_dir, mut chain) = TestChain::fresh(3);
     // The other one has room for nothing in memory and forgets old roots at once.
     let options = Options {
         hot_value_bytes: 1,
@@ -144,8 +133,7 @@ fn two_databases_with_the_same_blocks_have_the_same_roots() {
     let twin = TestChain::with(Store::open(other.path(), options).unwrap(), 3);
     assert_eq!(twin.store.genesis_hash().unwrap(), Some(genesis_hash()));
     for number in 0..15 {
-        let (user, miner) = chain.pair(0, 1);
-        let txs = whole_run(number, user, miner).1;
+        let txs = chain.whole_run(number);
         let executed = chain.execute(&txs);
         assert_eq!(twin.execute(&txs).changes, executed.changes);
         assert_eq!(twin.commit(&executed), chain.commit(&executed));
@@ -154,8 +142,7 @@ fn two_databases_with_the_same_blocks_have_the_same_roots() {
 
 #[test]
 fn readers_on_other_threads_do_not_disturb_where_the_deadlines_begin() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 0);
+    let (_dir, chain) = TestChain::fresh(0);
     let model = Memory::default();
     let stop = AtomicBool::new(false);
     let latest = chain.store.latest();

@@ -6,11 +6,13 @@ use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use state::sweep;
 use state::tables::{RunsByStatus, Unbondings};
 use state::view::{self, Range};
-use store::{Options, RunFilter, Snapshot, Store};
+use store::{RunFilter, Snapshot, Store};
+use tempfile::TempDir;
 use types::tx::{MinerBond, MinerUnbond};
-use types::{Amount, Body, CheckedTx, Hash, RunStatus, TxLocation};
+use types::{Amount, Body, CheckedTx, Hash, RunStatus};
 
-use crate::fixture::{BLOCK_MS, TestChain, Wallet};
+use crate::fixture::{BLOCK_MS, TestChain, Wallet, data};
+use crate::paging::pages_of;
 
 /// Rows that a question may step over: what the newest blocks did, and not what all of them did.
 pub(crate) const FEW: u64 = 16;
@@ -45,15 +47,8 @@ fn stored(snapshot: &Snapshot<'_>, status: RunStatus) -> Vec<Hash> {
 
 /// Runs as they are listed, page after page.
 fn listed(snapshot: &Snapshot<'_>, filter: &RunFilter) -> Vec<Hash> {
-    let (mut ids, mut before) = (Vec::new(), None::<TxLocation>);
-    loop {
-        let page = snapshot.runs(filter, before, 3).unwrap();
-        ids.extend(page.runs.iter().map(|run| run.agent_run_id));
-        before = page.next;
-        if before.is_none() {
-            return ids;
-        }
-    }
+    let pages = pages_of(snapshot, filter, 3);
+    pages.iter().flat_map(|page| &page.runs).map(|run| run.agent_run_id).collect()
 }
 
 fn lists_what_is_stored(snapshot: &Snapshot<'_>) {
@@ -67,10 +62,10 @@ fn lists_what_is_stored(snapshot: &Snapshot<'_>) {
     assert_eq!((ids.len(), listed(snapshot, &RunFilter::default()).len()), (all, all));
 }
 
-fn chain_of_unsigned(path: &std::path::Path, wallets: u64) -> TestChain {
-    let mut chain = TestChain::new(path, wallets);
+pub(crate) fn chain_of_unsigned(wallets: u64) -> (TempDir, TestChain) {
+    let (dir, mut chain) = TestChain::fresh(wallets);
     chain.wallets = (0..wallets).map(Wallet::unsigned).collect();
-    chain
+    (dir, chain)
 }
 
 fn requests(user: &mut Wallet, runs: u64) -> (Vec<CheckedTx>, Vec<Hash>) {
@@ -135,20 +130,11 @@ fn asks_for_little(store: &Store, there: &[(RunStatus, [Hash; 2])]) {
 }
 
 #[test]
-fn a_list_of_runs_steps_over_none_that_came_and_went() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = chain_of_unsigned(dir.path(), 2);
+fn a_list_of_runs_steps_over_none_that_came_and_went_before_a_restart_or_since() {
+    let (dir, mut chain) = chain_of_unsigned(2);
     let there = came_and_went(&mut chain);
     asks_for_little(&chain.store, &there);
-}
-
-#[test]
-fn a_list_of_runs_steps_over_none_that_came_and_went_before_a_restart() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = chain_of_unsigned(dir.path(), 2);
-    let there = came_and_went(&mut chain);
-    drop(chain);
-    asks_for_little(&Store::open(dir.path(), Options::default()).unwrap(), &there);
+    asks_for_little(&chain.reopened(&data(&dir)).store, &there);
 }
 
 /// A block of runs that come, are claimed, go on, end, and wait again because their miners were silent.
@@ -172,8 +158,7 @@ fn stirs(chain: &mut TestChain, number: u64) {
 
 #[test]
 fn snapshots_list_the_open_runs_of_their_own_height_however_many_blocks_come() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = chain_of_unsigned(dir.path(), 2);
+    let (_dir, mut chain) = chain_of_unsigned(2);
     let store = chain.store.clone();
     let mut held = std::collections::VecDeque::from([store.snapshot()]);
     let mut waits_again = false;
@@ -193,8 +178,7 @@ fn snapshots_list_the_open_runs_of_their_own_height_however_many_blocks_come() {
 
 #[test]
 fn whoever_asks_while_blocks_are_committed_sees_one_height() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = chain_of_unsigned(dir.path(), 2);
+    let (_dir, mut chain) = chain_of_unsigned(2);
     let store = chain.store.clone();
     thread::scope(|scope| {
         let blocks = scope.spawn(|| (0..60).for_each(|number| stirs(&mut chain, number)));
@@ -206,12 +190,9 @@ fn whoever_asks_while_blocks_are_committed_sees_one_height() {
 
 #[test]
 fn a_look_at_a_bond_steps_over_no_money_that_was_paid_out() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = chain_of_unsigned(dir.path(), 1);
-    let mut rules = (*chain.chain).clone();
-    rules.forks.v7 = Some(1);
-    let unbond_ms = rules.params.unbond_ms;
-    chain.chain = rules.into();
+    let (_dir, mut chain) = chain_of_unsigned(1);
+    chain.begin_v7(1);
+    let unbond_ms = chain.chain.params.unbond_ms;
     let takes_out = |chain: &mut TestChain, amount: u64| {
         let body = Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) });
         let tx = chain.wallets[0].tx(&body);
@@ -243,8 +224,7 @@ fn a_look_at_a_bond_steps_over_no_money_that_was_paid_out() {
 /// Nothing waits any more: there is no row from which on the next look could go.
 #[test]
 fn the_next_deadline_steps_over_none_that_is_gone_when_no_other_is_left() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = chain_of_unsigned(dir.path(), 2);
+    let (_dir, mut chain) = chain_of_unsigned(2);
     let (txs, runs) = requests(&mut chain.wallets[0], MANY);
     chain.block(&txs);
     each(&mut chain, 0, &runs, Wallet::cancel);

@@ -4,19 +4,18 @@ use state::StorageError;
 use store::{GenesisState, Options, Store};
 use types::Hash;
 
-use crate::fixture::{TIME, TestChain, genesis_changes, genesis_hash};
+use crate::fixture::{TestChain, data, genesis, genesis_changes, genesis_hash, open};
 
 #[test]
 fn a_chain_is_there_again_after_reopening() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
+    let (dir, mut chain) = TestChain::fresh(2);
     let to = chain.wallets[1].address();
-    let tx = chain.wallets[0].transfer(to, 5);
+    let tx = chain.transfer(0, 1, 5);
     let tip = chain.block(std::slice::from_ref(&tx));
     let account = chain.store.snapshot().account(&to).unwrap();
     drop(chain);
 
-    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let store = open(&data(&dir));
     assert_eq!(store.tip().unwrap(), tip);
     assert_eq!(store.snapshot().account(&to).unwrap(), account);
     assert_eq!(store.snapshot().transaction(&tx.hash()).unwrap().unwrap().tx, tx);
@@ -25,48 +24,41 @@ fn a_chain_is_there_again_after_reopening() {
 #[test]
 fn an_empty_database_has_no_tip() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let store = open(dir.path());
     assert!(matches!(store.tip(), Err(StorageError::Empty)));
     assert_eq!(store.genesis_hash().unwrap(), None);
 }
 
 #[test]
 fn another_genesis_is_refused_with_both_hashes() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let changes = genesis_changes(&chain.wallets);
     let other = Hash::digest(b"another chain");
-    let answer =
-        chain.store.init(&GenesisState { hash: other, timestamp: TIME, changes: &changes });
-    let error = answer.unwrap_err();
-    let text = error.to_string();
+    let answer = chain.store.init(&GenesisState { hash: other, ..genesis(&changes) });
+    let text = answer.unwrap_err().to_string();
     assert!(text.contains(&other.to_string()) && text.contains(&genesis_hash().to_string()));
 }
 
 #[test]
 fn the_same_genesis_is_welcome_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let tip = chain.block(&[]);
     let changes = genesis_changes(&chain.wallets);
-    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    assert_eq!(chain.store.init(&genesis).unwrap(), tip);
+    assert_eq!(chain.store.init(&genesis(&changes)).unwrap(), tip);
 }
 
 #[test]
 fn a_database_in_use_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let _chain = TestChain::new(dir.path(), 1);
-    let error = Store::open(dir.path(), Options::default()).unwrap_err();
+    let (dir, _chain) = TestChain::fresh(1);
+    let error = Store::open(&data(&dir), Options::default()).unwrap_err();
     assert!(matches!(error, StorageError::Locked { .. }), "{error}");
 }
 
 #[test]
 fn tools_may_read_a_database_in_use() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (dir, chain) = TestChain::fresh(1);
     let tip = chain.block(&[]);
-    let reader = Store::open_read_only(dir.path(), Options::default()).unwrap();
+    let reader = Store::open_read_only(&data(&dir), Options::default()).unwrap();
     assert_eq!(reader.tip().unwrap(), tip);
     assert!(reader.snapshot().block(1).unwrap().is_some());
 }

@@ -4,24 +4,21 @@ use std::sync::Arc;
 
 use state::tables::ConsensusKeys;
 use state::{Draft, Memory};
-use store::{
-    GenesisState, KEY_ROWS_MAX, Options, RUN_ROWS_MAX, RunFilter, RunPage, Snapshot, Store,
-};
+use store::{KEY_ROWS_MAX, RUN_ROWS_MAX, RunFilter, RunPage, Snapshot};
 use types::{Address, Hash, KeyStanding, PublicKey, Run, RunStatus, TxLocation};
 
-use crate::fixture::{TIME, TestChain, Wallet, genesis_hash, whole_run};
+use crate::fixture::{TestChain, begun};
+use crate::open_runs::chain_of_unsigned;
 
 /// Adds a block with a run and a turn.
 fn grow(chain: &mut TestChain, number: u64) {
-    let (user, miner) = chain.pair(0, 1);
-    let (_, mut txs) = whole_run(number, user, miner);
-    txs.push(user.turn(Hash::ZERO, "a turn"));
+    let mut txs = chain.whole_run(number);
+    txs.push(chain.wallets[0].turn(Hash::ZERO, "a turn"));
     chain.block(&txs);
 }
 
 fn grown(blocks: u64) -> (tempfile::TempDir, TestChain) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
+    let (dir, mut chain) = TestChain::fresh(2);
     for number in 0..blocks {
         grow(&mut chain, number);
     }
@@ -48,15 +45,13 @@ fn newest_first_pages_show_what_was_there_at_the_first_page() {
 #[test]
 fn run_pages_of_any_size_give_every_run_once() {
     let (_dir, mut chain) = grown(7);
+    let [submitter, miner] = [0, 1].map(|at: usize| Some(chain.wallets[at].address()));
+    let (all, status) = (RunFilter::default(), Some(RunStatus::Completed));
     let filters = [
-        RunFilter::default(),
-        RunFilter { status: Some(RunStatus::Completed), ..RunFilter::default() },
-        RunFilter { submitter: Some(chain.wallets[0].address()), ..RunFilter::default() },
-        RunFilter {
-            miner: Some(chain.wallets[1].address()),
-            status: Some(RunStatus::Completed),
-            ..RunFilter::default()
-        },
+        all,
+        RunFilter { status, ..all },
+        RunFilter { submitter, ..all },
+        RunFilter { miner, status, ..all },
     ];
     let mut number = 100;
     for filter in filters {
@@ -96,9 +91,7 @@ const FIRST: Hash = Hash::new([7; 32]);
 /// Runs of two users in three conversations, the first of all in one of its own; every other one is
 /// claimed, by one of two miners.
 fn mixed() -> (tempfile::TempDir, TestChain) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 4);
-    chain.wallets = (0..4).map(Wallet::unsigned).collect();
+    let (dir, mut chain) = chain_of_unsigned(4);
     for first in (0..MIXED).step_by(100) {
         let mut txs = Vec::new();
         for number in first..first + 100 {
@@ -141,7 +134,7 @@ fn meets(run: &Run, filter: &RunFilter) -> bool {
 }
 
 /// All pages of a list.
-fn pages_of(snapshot: &Snapshot<'_>, filter: &RunFilter, limit: usize) -> Vec<RunPage> {
+pub(crate) fn pages_of(snapshot: &Snapshot<'_>, filter: &RunFilter, limit: usize) -> Vec<RunPage> {
     let (mut pages, mut mark) = (Vec::new(), None);
     loop {
         let page = snapshot.runs(filter, mark, limit).unwrap();
@@ -218,10 +211,7 @@ fn pages_of_punished_keys_look_at_few_keys_and_lead_to_all_that_are_punished() {
     }
     expected.sort_unstable();
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), Options::default()).unwrap();
-    let genesis =
-        GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &draft.into_changes() };
-    store.init(&genesis).unwrap();
+    let store = begun(dir.path(), &draft.into_changes());
     for limit in [1, 2, 500] {
         let (mut paged, mut pages, mut mark) = (Vec::new(), 0, None);
         loop {
@@ -258,8 +248,7 @@ fn ascending_pages_go_on_into_new_blocks() {
 
 #[test]
 fn a_miner_page_ends_with_its_mark() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 9);
+    let (_dir, mut chain) = TestChain::fresh(9);
     let txs: Vec<_> = chain.wallets.iter_mut().map(|wallet| wallet.register("a miner")).collect();
     chain.block(&txs);
     let snapshot = chain.store.snapshot();

@@ -11,7 +11,7 @@ use state::{PendingState, SharedPending, StorageError};
 use store::{Pinned, pinned_tables};
 use types::{Amount, CheckedTx, Event};
 
-use crate::fixture::{BLOCK_MS, TestChain, Wallet, whole_run};
+use crate::fixture::{BLOCK_MS, TestChain, Wallet};
 
 /// Every row that a pin has, by scans, and each of them once more by its key.
 fn rows(pin: &Pinned) -> Vec<(TableId, RawRow)> {
@@ -30,8 +30,8 @@ fn rows(pin: &Pinned) -> Vec<(TableId, RawRow)> {
 
 /// The transactions of a block of everything: a run, a blob, a registration, payments to new accounts.
 fn of_everything(chain: &mut TestChain, number: u64) -> Vec<CheckedTx> {
-    let (user, miner) = chain.pair(0, 1);
-    let (_, mut txs) = whole_run(number, user, miner);
+    let mut txs = chain.whole_run(number);
+    let user = &mut chain.wallets[0];
     txs.extend(user.blob(&format!("blob-{number}"), b"a few bytes"));
     txs.push(user.transfer(Wallet::new(1_000 + number).address(), 5));
     txs
@@ -39,10 +39,13 @@ fn of_everything(chain: &mut TestChain, number: u64) -> Vec<CheckedTx> {
 
 #[test]
 fn a_pin_stands_still_while_blocks_are_committed() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 2);
-    let mut pins = vec![(chain.store.pin().unwrap(), Vec::new())];
-    pins[0].1 = rows(&pins[0].0);
+    let (_dir, mut chain) = TestChain::fresh(2);
+    let pinned = |chain: &TestChain| {
+        let pin = chain.store.pin().unwrap();
+        let now = rows(&pin);
+        (pin, now)
+    };
+    let mut pins = vec![pinned(&chain)];
     for number in 0..4 {
         let txs = of_everything(&mut chain, number);
         chain.block(&txs);
@@ -52,10 +55,9 @@ fn a_pin_stands_still_while_blocks_are_committed() {
             assert_eq!(pin.get_raw(Accounts::ID, &fresh.to_bytes()).unwrap(), None);
             assert!(!pin.contains_raw(Accounts::ID, &fresh.to_bytes()).unwrap());
         }
-        let pin = chain.store.pin().unwrap();
+        let (pin, now) = pinned(&chain);
         assert_eq!(pin.height(), number + 1);
         assert!(pin.contains_raw(Accounts::ID, &fresh.to_bytes()).unwrap());
-        let now = rows(&pin);
         pins.push((pin, now));
     }
     // Pieces of a page are pieces of the whole.
@@ -68,8 +70,7 @@ fn a_pin_stands_still_while_blocks_are_committed() {
 
 #[test]
 fn a_pin_is_lost_after_a_few_blocks_and_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let pin = chain.store.pin().unwrap();
     let key = chain.wallets[0].address().to_bytes();
     for _ in 0..4 {
@@ -83,8 +84,7 @@ fn a_pin_is_lost_after_a_few_blocks_and_says_so() {
 
 #[test]
 fn a_pin_refuses_what_it_does_not_hold() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     let pin = chain.store.pin().unwrap();
     let refused = pin.get_raw(Deadlines::ID, &[]).unwrap_err();
     assert!(matches!(refused, StorageError::Inconsistent { .. }), "{refused}");
@@ -93,8 +93,7 @@ fn a_pin_refuses_what_it_does_not_hold() {
 /// What a pin reads while blocks are written is of its height at any time, not only between them.
 #[test]
 fn a_pin_stands_still_in_the_middle_of_a_commit() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 40);
+    let (_dir, mut chain) = TestChain::fresh(40);
     let ends = AtomicBool::new(false);
     let store = chain.store.clone();
     let addresses: Vec<_> = chain.wallets.iter().map(|it| it.address().to_bytes()).collect();
@@ -130,10 +129,9 @@ fn a_pin_stands_still_in_the_middle_of_a_commit() {
 /// chunks of the blob are as valid as before.
 #[test]
 fn the_last_chunk_of_a_blob_that_a_block_has_just_dropped_is_no_fault() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut chain = TestChain::new(dir.path(), 1);
+    let (_dir, mut chain) = TestChain::fresh(1);
     let bytes = vec![7; 800_001];
-    let mut parts = chain.wallets[0].chunked_blob("b", &bytes);
+    let mut parts = chain.wallets[0].blob("b", &bytes);
     let finalize = parts.pop().unwrap();
     let (rest, begun) = (parts.split_off(2), parts);
     chain.block(&begun);

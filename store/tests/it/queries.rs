@@ -1,6 +1,5 @@
 //! Every query, on a chain that has one of everything.
 
-use store::RunFilter;
 use types::tx::Protection;
 use types::{Address, Amount, Event, Hash, RunStatus, TxLocation};
 
@@ -8,15 +7,9 @@ use crate::fixture::{BALANCE, TestChain, proposer, whole_run};
 
 const LIMIT: usize = 100;
 
-fn run_chain() -> (tempfile::TempDir, TestChain) {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 3);
-    (dir, chain)
-}
-
 #[test]
 fn blocks_are_found_by_height_and_by_hash_newest_first() {
-    let (_dir, chain) = run_chain();
+    let (_dir, chain) = TestChain::fresh(3);
     let tips: Vec<_> = (0..5).map(|_| chain.block(&[])).collect();
     let snapshot = chain.store.snapshot();
     assert_eq!(snapshot.tip().unwrap(), tips[4]);
@@ -38,7 +31,7 @@ fn blocks_are_found_by_height_and_by_hash_newest_first() {
 
 #[test]
 fn a_run_shows_its_transactions_and_steps() {
-    let (_dir, mut chain) = run_chain();
+    let (_dir, mut chain) = TestChain::fresh(3);
     let (user, miner) = chain.pair(0, 1);
     let (run, txs) = whole_run(1, user, miner);
     // Over several blocks, as it really happens.
@@ -52,10 +45,8 @@ fn a_run_shows_its_transactions_and_steps() {
     assert_eq!(detail.claim.as_ref(), Some(&txs[1]));
     assert_eq!(detail.finish.as_ref(), Some(&txs[10]));
     let steps = snapshot.steps(&run, None, LIMIT).unwrap();
-    assert_eq!(
-        steps.iter().map(|one| one.step.step_index).collect::<Vec<_>>(),
-        [0, 1, 2, 3, 4, 5, 6, 7]
-    );
+    let indexes: Vec<u64> = steps.iter().map(|one| one.step.step_index).collect();
+    assert_eq!(indexes, [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(steps.iter().map(|one| one.tx.clone()).collect::<Vec<_>>(), txs[2..10]);
     let rest = snapshot.steps(&run, Some(5), 1).unwrap();
     assert_eq!((rest.len(), rest[0].step.step_index), (1, 6));
@@ -64,48 +55,8 @@ fn a_run_shows_its_transactions_and_steps() {
 }
 
 #[test]
-fn runs_are_listed_by_every_condition_and_by_several() {
-    let (_dir, mut chain) = run_chain();
-    let conversation = Hash::digest(b"conversation");
-    let mut ids = Vec::new();
-    let mut txs = Vec::new();
-    for number in 0..4_u64 {
-        let user = usize::try_from(number % 2).unwrap();
-        let (tx, id) = chain.wallets[user].request(conversation, &format!("question {number}"));
-        txs.push(tx);
-        ids.push(id);
-    }
-    chain.block(&txs);
-    let claim = chain.wallets[2].claim(ids[1]);
-    chain.block(&[claim]);
-    let (users, miner): (Vec<Address>, Address) = (
-        chain.wallets[..2].iter().map(|wallet| wallet.address()).collect(),
-        chain.wallets[2].address(),
-    );
-    let snapshot = chain.store.snapshot();
-    let list = |filter: RunFilter| {
-        let page = snapshot.runs(&filter, None, LIMIT).unwrap();
-        assert_eq!(page.next, None);
-        let place = |id: &Hash| ids.iter().position(|one| one == id).unwrap();
-        page.runs.iter().map(|run| place(&run.agent_run_id)).collect::<Vec<_>>()
-    };
-    let all = RunFilter::default();
-    let (pending, claimed) = (Some(RunStatus::Pending), Some(RunStatus::Claimed));
-    assert_eq!(list(all), [3, 2, 1, 0]);
-    assert_eq!(list(RunFilter { status: pending, ..all }), [3, 2, 0]);
-    assert_eq!(list(RunFilter { status: claimed, ..all }), [1]);
-    assert_eq!(list(RunFilter { submitter: Some(users[1]), ..all }), [3, 1]);
-    assert_eq!(list(RunFilter { submitter: Some(users[1]), status: pending, ..all }), [3]);
-    assert_eq!(list(RunFilter { miner: Some(miner), ..all }), [1]);
-    assert_eq!(list(RunFilter { miner: Some(miner), status: claimed, ..all }), [1]);
-    assert_eq!(list(RunFilter { miner: Some(miner), status: pending, ..all }), [0; 0]);
-    assert_eq!(list(RunFilter { conversation_id: Some(conversation), ..all }), [3, 2, 1, 0]);
-    assert_eq!(list(RunFilter { conversation_id: Some(Hash::ZERO), ..all }), [0; 0]);
-}
-
-#[test]
 fn a_history_has_what_an_account_sent_received_and_was_refunded() {
-    let (_dir, mut chain) = run_chain();
+    let (_dir, mut chain) = TestChain::fresh(3);
     let (user, miner) = chain.pair(0, 1);
     let gift = miner.transfer(user.address(), 7);
     let (_, run) = whole_run(1, user, miner);
@@ -128,13 +79,10 @@ fn a_history_has_what_an_account_sent_received_and_was_refunded() {
 
 #[test]
 fn conversations_are_read_in_chain_order() {
-    let (_dir, mut chain) = run_chain();
+    let (_dir, mut chain) = TestChain::fresh(3);
     let id = Hash::digest(b"a conversation");
-    let mut turns = Vec::new();
-    for number in 0..6_usize {
-        let turn = chain.wallets[number % 3].turn(id, &format!("turn {number}"));
-        turns.push(turn);
-    }
+    let turn = |number: usize| chain.wallets[number % 3].turn(id, &format!("turn {number}"));
+    let turns: Vec<_> = (0..6).map(turn).collect();
     let elsewhere = chain.wallets[0].turn(Hash::digest(b"another"), "not here");
     chain.block(&turns[..4]);
     chain.block(&[elsewhere, turns[4].clone(), turns[5].clone()]);
@@ -151,11 +99,10 @@ fn conversations_are_read_in_chain_order() {
 
 #[test]
 fn miners_and_blobs_are_found() {
-    let (_dir, mut chain) = run_chain();
-    let (user, miner) = chain.pair(0, 1);
-    let register = miner.register("the first");
-    let miner_address = miner.address();
-    let (_, run) = whole_run(1, user, miner);
+    let (_dir, mut chain) = TestChain::fresh(3);
+    let miner_address = chain.wallets[1].address();
+    let register = chain.wallets[1].register("the first");
+    let run = chain.whole_run(1);
     let blob = chain.wallets[2].blob("a-blob", b"some bytes");
     chain.block(&[register]);
     chain.block(&run);
@@ -178,7 +125,7 @@ fn miners_and_blobs_are_found() {
 
 #[test]
 fn what_a_block_did_is_kept_with_it() {
-    let (_dir, mut chain) = run_chain();
+    let (_dir, mut chain) = TestChain::fresh(3);
     let (tx, run) = chain.wallets[0].request(Hash::ZERO, "nobody will claim this");
     chain.block(&[tx]);
     let wait = chain.chain.params.pending_ttl_ms + 1;
@@ -198,13 +145,10 @@ fn what_a_block_did_is_kept_with_it() {
 
 #[test]
 fn what_places_cost_is_kept_beside_the_events_from_v7_on() {
-    let (_dir, mut chain) = run_chain();
+    let (_dir, mut chain) = TestChain::fresh(3);
     let before = chain.tip().height;
-    let mut rules = (*chain.chain).clone();
-    rules.forks.v7 = Some(before + 1);
-    chain.chain = rules.into();
-    let to = chain.wallets[1].address();
-    let tx = chain.wallets[0].transfer(to, 1);
+    chain.begin_v7(before + 1);
+    let tx = chain.transfer(0, 1, 1);
     let executed = chain.execute(&[tx]);
     let tip = chain.commit(&executed);
     let snapshot = chain.store.snapshot();
@@ -217,10 +161,8 @@ fn what_places_cost_is_kept_beside_the_events_from_v7_on() {
 /// A reward that is held is in escrow: whoever adds up escrows and misses it is wrong when it is paid.
 #[test]
 fn escrows_are_those_of_open_runs_and_of_rewards_that_are_held() {
-    let (_dir, mut chain) = run_chain();
-    let mut rules = (*chain.chain).clone();
-    rules.forks.v7 = Some(chain.tip().height + 1);
-    chain.chain = rules.into();
+    let (_dir, mut chain) = TestChain::fresh(3);
+    chain.begin_v7(chain.tip().height + 1);
     let conversation = Hash::digest(b"conversation");
     let (open, open_run) = chain.wallets[0].request(conversation, "open");
     let protection = Protection { refuse_ms: Some(600_000), ..Protection::default() };

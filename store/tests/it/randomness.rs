@@ -1,18 +1,18 @@
 //! The randomness of headers: what the next block stands on after a restart and after a snapshot, and
 //! that verifying a database looks at it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use state::block::BlockError;
 use state::{ChainRules, Changes, Executed, Forks, execute_block};
-use store::snapshots::{Intake, Offer, SnapshotStore, import};
-use store::tools::{self, Replay, ReplayError, ToolError};
-use store::{Options, Store};
+use store::Store;
+use store::tools::{Replay, ReplayError, ToolError};
+use tempfile::TempDir;
 use types::{Block, Hash, SetMember};
 
-use crate::fixture::{self, TestChain, genesis_hash, proposing};
-use crate::tools::{quiet, replay};
+use crate::fixture::{self, TestChain, data, genesis_hash, open, proposing};
+use crate::peers::newcomer;
+use crate::tools::{replay, verify};
 
 /// The rules of v7 from a height on, for the one who makes the blocks.
 fn rules(v7: u64) -> Arc<ChainRules> {
@@ -21,8 +21,8 @@ fn rules(v7: u64) -> Arc<ChainRules> {
     Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
 }
 
-fn chain(path: &Path, v7: u64) -> (TestChain, Changes) {
-    fixture::chain_of(path, rules(v7))
+fn chain(v7: u64) -> (TempDir, TestChain, Changes) {
+    fixture::chain_of(1, rules(v7))
 }
 
 fn previous(store: &Store) -> Hash {
@@ -53,8 +53,7 @@ fn refused_for(error: &ToolError) -> Option<(u64, &'static str)> {
 
 #[test]
 fn the_next_block_stands_on_the_randomness_of_the_tip_after_a_restart_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, _) = chain(dir.path(), 2);
+    let (dir, chain, _) = chain(2);
     assert_eq!(previous(&chain.store), genesis_hash());
     chain.block(&[]);
     assert_eq!(previous(&chain.store), genesis_hash(), "block 1 has none");
@@ -63,64 +62,35 @@ fn the_next_block_stands_on_the_randomness_of_the_tip_after_a_restart_too() {
     let made = block.header.randomness.unwrap().value;
     assert_eq!(previous(&chain.store), made);
     drop(chain);
-    let store = Store::open(dir.path(), Options::default()).unwrap();
-    assert_eq!(previous(&store), made);
+    assert_eq!(previous(&open(&data(&dir))), made);
 }
 
 #[test]
 fn a_chain_with_randomness_is_verified_and_another_value_is_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = chain(&dir.path().join("data"), 2);
-    for _ in 0..3 {
-        chain.block(&[]);
-    }
-    let scratch = dir.path().join("scratch");
+    let (dir, chain, changes) = chain(2);
+    chain.empty_blocks(3);
     let replay = Replay { chain: rules(2), ..replay(&changes) };
-    tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+    verify(&chain.store, dir.path(), &replay).unwrap();
     commit_forged(&chain);
-    let error = tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap_err();
+    let error = verify(&chain.store, dir.path(), &replay).unwrap_err();
     assert_eq!(refused_for(&error), Some((4, "randomnessProof")), "{error}");
-}
-
-/// A database that began with a snapshot of this one's tip; this one has a block more then.
-pub(crate) fn imported(chain: &TestChain, replay: &Replay<'_>, dir: &Path) -> TestChain {
-    let snapshot_store = SnapshotStore::open(&dir.join("snapshot_store"), 1, &chain.store).unwrap();
-    snapshot_store.make(&chain.store, |_| (), &mut |_| true).unwrap();
-    chain.block(&[]);
-    snapshot_store.settle(&chain.store).unwrap().expect("an offer");
-    let head = snapshot_store.offers()[0];
-    let offer = snapshot_store.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
-    let verified = Offer::decode(&offer).unwrap().verify(replay).unwrap();
-    let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
-    for want in intake.missing() {
-        let piece = snapshot_store.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
-        intake.keep(&want, &piece).unwrap();
-    }
-    let to = dir.join("new");
-    import(&intake, &verified, replay, (&to, Options::default()), &mut |_, _| true).unwrap();
-    let store = Store::open(&to, Options::default()).unwrap();
-    TestChain { store, chain: Arc::clone(&replay.chain), wallets: Vec::new() }
 }
 
 #[test]
 fn who_begins_with_a_snapshot_knows_what_the_next_randomness_is_made_of() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = chain(&dir.path().join("data"), 0);
-    for _ in 0..3 {
-        chain.block(&[]);
-    }
+    let (dir, chain, changes) = chain(0);
+    chain.empty_blocks(3);
     let parent = chain.store.parent().unwrap();
     let replay = Replay { chain: rules(0), ..replay(&changes) };
-    let new = imported(&chain, &replay, dir.path());
+    let new = newcomer(&chain, &replay, dir.path());
     assert_eq!(new.store.parent().unwrap(), parent);
     follow(&new, chain.store.snapshot().block(4).unwrap().unwrap());
     assert_eq!(new.tip(), chain.tip());
 
-    let scratch = dir.path().join("scratch");
-    tools::verify(&new.store, &scratch, &replay, &mut quiet).unwrap();
+    verify(&new.store, dir.path(), &replay).unwrap();
     let mut executed = new.execute(&[]);
     executed.block.header.randomness = None;
     new.commit(&executed);
-    let error = tools::verify(&new.store, &scratch, &replay, &mut quiet).unwrap_err();
+    let error = verify(&new.store, dir.path(), &replay).unwrap_err();
     assert_eq!(refused_for(&error), Some((5, "randomness")), "{error}");
 }

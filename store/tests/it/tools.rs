@@ -3,32 +3,45 @@
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
 
 use state::{Changes, StorageError};
-use store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError, V7Height};
+use store::tools::{self, Certificates, Replay, Supply, ToolError, V7Height, Verified};
 use store::{Options, Store};
+use tempfile::TempDir;
 use types::{Address, Hash, SetMember};
 
 use crate::fixture::{
-    CERTIFICATE, TIME, TestChain, genesis_changes, genesis_hash, rules, whole_run,
+    CERTIFICATE, TIME, TestChain, data, encoded, genesis_changes, genesis_hash, open, rules,
 };
 
-/// Accepts the certificate of the fixture and nothing else.
-struct Fixed;
+/// What is asked about the certificate of a block.
+pub(crate) struct Question<'a> {
+    pub(crate) v7: V7Height,
+    pub(crate) set: Option<&'a [SetMember]>,
+    pub(crate) height: u64,
+    pub(crate) hash: &'a Hash,
+    pub(crate) certificate: &'a [u8],
+}
 
-impl Certificates for Fixed {
+/// Accepts the certificates that a function finds right.
+pub(crate) struct Judge(pub(crate) fn(&Question<'_>) -> bool);
+
+impl Certificates for Judge {
     fn verify(
         &self,
-        _: V7Height,
-        _: Option<&[SetMember]>,
-        _: u64,
-        _: &Hash,
+        v7: V7Height,
+        set: Option<&[SetMember]>,
+        height: u64,
+        hash: &Hash,
         certificate: &[u8],
     ) -> Result<Vec<Address>, String> {
-        if certificate == CERTIFICATE { Ok(Vec::new()) } else { Err("not the fixture's".into()) }
+        let is_right = (self.0)(&Question { v7, set, height, hash, certificate });
+        if is_right { Ok(Vec::new()) } else { Err("not the fixture's".into()) }
     }
 }
+
+/// Accepts the certificate of the fixture and nothing else.
+static FIXED: Judge = Judge(|asked| asked.certificate == CERTIFICATE);
 
 pub(crate) fn replay(changes: &Changes) -> Replay<'_> {
     Replay {
@@ -36,72 +49,77 @@ pub(crate) fn replay(changes: &Changes) -> Replay<'_> {
         genesis_hash: genesis_hash(),
         genesis_time: TIME,
         genesis_changes: changes,
-        certificates: &Fixed,
+        certificates: &FIXED,
         threads: NonZeroUsize::new(2).unwrap(),
     }
 }
 
 pub(crate) fn quiet(_: u64, _: u64) {}
 
-/// A chain with some of everything in it.
-fn chain(path: &Path) -> TestChain {
-    let mut chain = TestChain::new(path, 3);
+/// Executes the blocks of a database again, with a scratch folder in this one, which is gone afterwards.
+pub(crate) fn verify(
+    store: &Store,
+    dir: &Path,
+    replay: &Replay<'_>,
+) -> Result<Verified, ToolError> {
+    let scratch = dir.join("scratch");
+    let verified = tools::verify(store, &scratch, replay, &mut quiet);
+    assert!(!scratch.exists());
+    verified
+}
+
+/// A chain with some of everything in it, and the rows of its height 0.
+fn sound() -> (TempDir, TestChain, Changes) {
+    let (dir, mut chain) = TestChain::fresh(3);
     for number in 0..5 {
-        let (user, miner) = chain.pair(0, 1);
-        let mut txs = whole_run(number, user, miner).1;
-        txs.push(user.turn(Hash::ZERO, "a turn"));
-        txs.extend(miner.blob(&format!("blob-{number}"), b"bytes"));
+        let mut txs = chain.whole_run(number);
+        txs.push(chain.wallets[0].turn(Hash::ZERO, "a turn"));
+        txs.extend(chain.wallets[1].blob(&format!("blob-{number}"), b"bytes"));
         chain.block(&txs);
     }
-    chain
+    let changes = genesis_changes(&chain.wallets);
+    (dir, chain, changes)
 }
 
 #[test]
 fn a_sound_database_is_verified_and_the_scratch_folder_goes() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
-    let scratch = dir.path().join("scratch");
-    let verified = tools::verify(&chain.store, &scratch, &replay(&changes), &mut quiet).unwrap();
+    let (dir, chain, changes) = sound();
+    let verified = verify(&chain.store, dir.path(), &replay(&changes)).unwrap();
     assert_eq!(verified.tip, chain.tip());
     assert_eq!((verified.report.runs, verified.report.steps), (5, 40));
-    assert!(!scratch.exists());
 }
 
 #[test]
-fn a_row_that_the_blocks_do_not_give_is_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = chain(&path);
-    let changes = genesis_changes(&chain.wallets);
+fn a_row_that_the_blocks_do_not_give_or_that_is_missing_is_found() {
+    let (dir, chain, changes) = sound();
+    let path = data(&dir);
     drop(chain);
+    // The version of the record, then three empty lists.
+    let no_events = [&[1][..], &[0; 24]].concat();
+    let last = 5_u64.to_be_bytes().to_vec();
     for (table, key, value, expected) in [
         ("accounts", vec![1; 20], Some(b"forged".to_vec()), "should not exist"),
         ("turns", vec![0; 32], Some(vec![1]), "should not exist"),
+        ("block_events", last.clone(), Some(no_events), "has another value"),
+        ("block_events", last, None, "is missing"),
     ] {
         tamper(&path, table, &key, value.as_deref());
-        let store = Store::open(&path, Options::default()).unwrap();
-        let scratch = dir.path().join("scratch");
-        let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+        let error = verify(&open(&path), dir.path(), &replay(&changes)).unwrap_err();
         assert!(
             matches!(&error, ToolError::Row { table: found, what, .. }
                 if *found == table && *what == expected),
-            "{error}"
+            "{table}: {error}"
         );
-        assert!(!scratch.exists());
-        drop(store);
         tamper(&path, table, &key, None);
     }
 }
 
 #[test]
 fn what_an_older_program_left_has_events_from_the_next_block_on_and_is_sound() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let mut chain = chain(&path);
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, mut chain, changes) = sound();
+    let path = data(&dir);
     let first = chain.tip().height + 1;
-    chain.store = Store::open(&dir.path().join("aside"), Options::default()).unwrap();
+    chain.store = open(&dir.path().join("aside"));
     for height in 1..first {
         tamper(&path, "block_events", &height.to_be_bytes(), None);
     }
@@ -109,47 +127,20 @@ fn what_an_older_program_left_has_events_from_the_next_block_on_and_is_sound() {
     let read_only = Store::open_read_only(&path, Options::default()).unwrap();
     assert_eq!(read_only.events_from(), first, "nothing is written by who only reads");
     drop(read_only);
-    chain.store = Store::open(&path, Options::default()).unwrap();
-    let to = chain.wallets[1].address();
-    let tx = chain.wallets[0].transfer(to, 5);
+    chain.store = open(&path);
+    let tx = chain.transfer(0, 1, 5);
     chain.block(&[tx]);
     drop(chain);
-    let store = Store::open(&path, Options::default()).unwrap();
+    let store = open(&path);
     assert_eq!(store.events_from(), first);
     assert_eq!(store.snapshot().events(first - 1).unwrap(), None);
     assert!(store.snapshot().events(first).unwrap().is_some());
-    let scratch = dir.path().join("scratch");
-    tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap();
-}
-
-#[test]
-fn forged_and_missing_events_are_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = chain(&path);
-    let changes = genesis_changes(&chain.wallets);
-    let height = chain.tip().height.to_be_bytes();
-    // The version of the record, then three empty lists.
-    let empty = [&[1][..], &[0; 24]].concat();
-    drop(chain);
-    for (value, expected) in [(Some(empty.as_slice()), "has another value"), (None, "is missing")] {
-        tamper(&path, "block_events", &height, value);
-        let store = Store::open(&path, Options::default()).unwrap();
-        let scratch = dir.path().join("scratch");
-        let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
-        assert!(
-            matches!(&error, ToolError::Row { table: "block_events", what, .. } if *what == expected),
-            "{error}"
-        );
-    }
+    verify(&store, dir.path(), &replay(&changes)).unwrap();
 }
 
 #[test]
 fn a_forged_transaction_is_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = chain(&path);
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, chain, changes) = sound();
     let mut bytes = chain.store.snapshot().block_bytes(2).unwrap().unwrap();
     let header = chain.store.snapshot().header(2).unwrap().unwrap().header.payload().len() + 4;
     drop(chain);
@@ -157,10 +148,8 @@ fn a_forged_transaction_is_found() {
     let length = u32::from_le_bytes(bytes[header..header + 4].try_into().unwrap());
     bytes[header + 4 + usize::try_from(length).unwrap()] ^= 1;
     let key = [2_u64.to_be_bytes().as_slice(), &0_u32.to_be_bytes()].concat();
-    tamper(&path, "bodies", &key, Some(&bytes[header..]));
-    let store = Store::open(&path, Options::default()).unwrap();
-    let scratch = dir.path().join("scratch");
-    let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+    tamper(&data(&dir), "bodies", &key, Some(&bytes[header..]));
+    let error = verify(&open(&data(&dir)), dir.path(), &replay(&changes)).unwrap_err();
     assert!(matches!(&error, ToolError::Replay { height: 2, .. }), "{error}");
 }
 
@@ -178,9 +167,7 @@ pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], value: Option<&[u8]>)
 
 #[test]
 fn exported_blocks_make_the_same_chain_elsewhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, chain, changes) = sound();
     let file = dir.path().join("blocks");
     assert_eq!(tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap(), 5);
     let again = tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap_err();
@@ -189,30 +176,17 @@ fn exported_blocks_make_the_same_chain_elsewhere() {
         fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
 
-    let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let other = open(&dir.path().join("other"));
     let tip = tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap();
     assert_eq!(tip, chain.tip());
     // What is there already is passed over.
     assert_eq!(tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap(), tip);
 }
 
-fn encoded(chain: &TestChain) -> Vec<EncodedBlock> {
-    let snapshot = chain.store.snapshot();
-    let block = |height| EncodedBlock {
-        height,
-        bytes: snapshot.block_bytes(height).unwrap().unwrap(),
-        certificate: snapshot.certificate(height).unwrap().unwrap(),
-        stated_hash: None,
-    };
-    (1..=chain.tip().height).map(block).collect()
-}
-
 #[test]
 fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
-    let good = encoded(&chain);
+    let (dir, chain, changes) = sound();
+    let good = encoded(&chain.store, 1..=5);
     for damage in 0..4 {
         let mut blocks = good.clone();
         match damage {
@@ -224,7 +198,7 @@ fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
         let path = dir.path().join(format!("other-{damage}"));
         let mut heights = Vec::new();
         {
-            let store = Store::open(&path, Options::default()).unwrap();
+            let store = open(&path);
             let blocks = blocks.into_iter().map(Supply::Block);
             let followed = tools::follow(&store, &replay(&changes), blocks, |tip, count| {
                 heights.push((tip.height, count > 0));
@@ -234,7 +208,7 @@ fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
         }
         // Nothing of the wrong block is there, and what came before it is on the disk.
         assert_eq!(vec![(1, true), (2, true)], heights);
-        let store = Store::open(&path, Options::default()).unwrap();
+        let store = open(&path);
         assert_eq!(2, store.tip().unwrap().height);
         assert_eq!(None, store.snapshot().header(3).unwrap());
         let rest = good[2..].iter().cloned().map(Supply::Block);
@@ -245,12 +219,10 @@ fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
 
 #[test]
 fn what_is_there_is_executed_before_a_source_that_waits_gives_more() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
-    let store = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let (dir, chain, changes) = sound();
+    let store = open(&dir.path().join("other"));
     let (told, committed) = std::sync::mpsc::channel();
-    let mut good = encoded(&chain).into_iter();
+    let mut good = encoded(&chain.store, 1..=5).into_iter();
     let mut given = 0_u64;
     let mut is_first = true;
     // A block is given only when the one before it is committed, as by a chain that is slow.
@@ -273,13 +245,11 @@ fn what_is_there_is_executed_before_a_source_that_waits_gives_more() {
 
 #[test]
 fn a_damaged_export_is_refused_before_its_first_block() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = chain(&dir.path().join("data"));
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, chain, changes) = sound();
     let file = dir.path().join("blocks");
     tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap();
     let good = fs::read(&file).unwrap();
-    let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let other = open(&dir.path().join("other"));
     for damage in 0..5 {
         let mut bytes = good.clone();
         match damage {
@@ -298,18 +268,15 @@ fn a_damaged_export_is_refused_before_its_first_block() {
 
 #[test]
 fn an_export_that_fails_leaves_no_file() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = chain(&path);
+    let (dir, chain, _) = sound();
     let file = dir.path().join("blocks");
     for range in [(4, Some(3)), (6, None), (7, Some(9))] {
         let error = tools::export(&chain.store, &file, range, &mut quiet).unwrap_err();
         assert!(matches!(error, ToolError::NoBlocks { .. }), "{range:?}: {error}");
     }
     drop(chain);
-    tamper(&path, "commits", &4_u64.to_be_bytes(), None);
-    let store = Store::open(&path, Options::default()).unwrap();
-    let error = tools::export(&store, &file, (1, None), &mut quiet).unwrap_err();
+    tamper(&data(&dir), "commits", &4_u64.to_be_bytes(), None);
+    let error = tools::export(&open(&data(&dir)), &file, (1, None), &mut quiet).unwrap_err();
     assert!(matches!(error, ToolError::Missing { height: 4 }), "{error}");
     let left = fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(left, 1, "only the database");
@@ -317,8 +284,7 @@ fn an_export_that_fails_leaves_no_file() {
 
 #[test]
 fn a_snapshot_is_restored_elsewhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = chain(&dir.path().join("data"));
+    let (dir, chain, _) = sound();
     let (copy, home) = (dir.path().join("copy"), dir.path().join("home"));
     tools::snapshot(&chain.store, &copy).unwrap();
     let tip = chain.tip();
@@ -327,7 +293,7 @@ fn a_snapshot_is_restored_elsewhere() {
     assert!(matches!(wrong, ToolError::Storage(StorageError::Genesis { .. })), "{wrong}");
     let restored = tools::restore(&copy, &home, genesis_hash(), Options::default()).unwrap();
     assert_eq!(restored, tip);
-    let store = Store::open(&home, Options::default()).unwrap();
+    let store = open(&home);
     assert_eq!(store.tip().unwrap(), tip);
     assert_eq!(store.snapshot().block(5).unwrap(), chain.store.snapshot().block(5).unwrap());
     let taken = tools::restore(&copy, &home, genesis_hash(), Options::default()).unwrap_err();
@@ -336,10 +302,8 @@ fn a_snapshot_is_restored_elsewhere() {
 
 #[test]
 fn the_last_block_can_be_taken_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = chain(&path);
-    let changes = genesis_changes(&chain.wallets);
+    let (dir, chain, changes) = sound();
+    let path = data(&dir);
     let before = chain.store.snapshot().header(4).unwrap().unwrap();
     let last = chain.store.snapshot().block(5).unwrap().unwrap();
     let tip = chain.tip();
@@ -347,21 +311,19 @@ fn the_last_block_can_be_taken_back() {
     let back = tools::rollback(&path, Options::default(), &replay(&changes), &mut quiet).unwrap();
     assert_eq!((back.height, back.hash), (4, before.hash));
 
-    let store = Store::open(&path, Options::default()).unwrap();
+    let store = open(&path);
     let parent = store.parent().unwrap();
     let again = state::execute_block(&rules(), store.latest(), &parent, last).unwrap();
-    let twin = TestChain { store, chain: Arc::clone(&rules()), wallets: Vec::new() };
+    let twin = TestChain { store, chain: rules(), wallets: Vec::new() };
     assert_eq!(twin.commit(&again), tip);
 }
 
 #[test]
 fn there_is_nothing_to_take_back_at_genesis() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let chain = TestChain::new(&path, 1);
+    let (dir, chain) = TestChain::fresh(1);
     let changes = genesis_changes(&chain.wallets);
     drop(chain);
-    let error =
-        tools::rollback(&path, Options::default(), &replay(&changes), &mut quiet).unwrap_err();
+    let back = tools::rollback(&data(&dir), Options::default(), &replay(&changes), &mut quiet);
+    let error = back.unwrap_err();
     assert!(matches!(error, ToolError::AtGenesis), "{error}");
 }

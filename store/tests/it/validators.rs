@@ -1,19 +1,21 @@
 //! The validators of every height, certificates that are checked with the right set, and what was
 //! seen of validators that contradicted themselves.
 
-use std::path::Path;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use state::table::{Table, decode_value};
 use state::tables::Validators;
-use state::{ChainRules, Changes, Draft, Executed, Forks, Memory, validators};
+use state::{ChainRules, Changes, Draft, Forks, Memory, validators};
 use store::tools::{self, Certificates, Replay, ToolError, V7Height};
-use store::{CommitBlock, Equivocation, Equivocations, Options, SignedChoice, Store};
+use store::{Equivocation, Equivocations, SignedChoice};
+use tempfile::TempDir;
 use types::codec;
 use types::tx::ValidatorVote;
 use types::{Address, Body, CheckedTx, Hash, SetMember, Signature};
 
-use crate::fixture::{TIME, TestChain, Wallet, genesis_changes, genesis_hash, rules};
+use crate::fixture::{TIME, TestChain, Wallet, begun, data, genesis_changes, input, open, rules};
+use crate::tools::{quiet, verify};
 
 fn member(wallet: &Wallet, power: u64) -> SetMember {
     SetMember { public_key: wallet.key.public_key(), power }
@@ -44,12 +46,11 @@ fn certificate(set: &[SetMember]) -> Vec<u8> {
 }
 
 /// Wallet 0 takes wallet 1 in with block 1, and both remove wallet 0 with block 4.
-fn chain(path: &Path) -> (TestChain, Changes) {
+fn chain() -> (TempDir, TestChain, Changes) {
+    let dir = tempfile::tempdir().unwrap();
     let mut wallets: Vec<Wallet> = (0..2).map(Wallet::new).collect();
     let changes = first(&wallets);
-    let store = Store::open(path, Options::default()).unwrap();
-    let genesis = store::GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    store.init(&genesis).unwrap();
+    let store = begun(&data(&dir), &changes);
     let keys = [0, 1].map(|at: usize| wallets[at].key.public_key());
     let mut vote = |voter: usize, candidate: usize, power| -> CheckedTx {
         let (candidate_key, expires_at) = (keys[candidate], TIME + 1_000_000);
@@ -71,11 +72,10 @@ fn chain(path: &Path) -> (TestChain, Changes) {
     let chain = TestChain { store, chain: chain_rules(), wallets };
     for txs in blocks {
         let sets = validators::sets(&*chain.store.latest()).unwrap().unwrap();
-        let Executed { block, changes, events } = chain.execute(&txs);
-        let input = CommitBlock { block: &block, changes: &changes, events: &events, missed: &[] };
-        chain.store.commit_block(&input, &certificate(&sets.current)).unwrap();
+        let executed = chain.execute(&txs);
+        chain.store.commit_block(&input(&executed), &certificate(&sets.current)).unwrap();
     }
-    (chain, changes)
+    (dir, chain, changes)
 }
 
 /// Accepts [`certificate`] of the set that it is given, and keeps the sizes of the sets.
@@ -99,22 +99,13 @@ impl Certificates for Strict {
 }
 
 fn replay<'a>(changes: &'a Changes, certificates: &'a Strict) -> Replay<'a> {
-    Replay {
-        chain: chain_rules(),
-        genesis_hash: genesis_hash(),
-        genesis_time: TIME,
-        genesis_changes: changes,
-        certificates,
-        threads: std::num::NonZeroUsize::MIN,
-    }
+    let (chain, threads) = (chain_rules(), NonZeroUsize::MIN);
+    Replay { chain, certificates, threads, ..crate::tools::replay(changes) }
 }
-
-fn quiet(_: u64, _: u64) {}
 
 #[test]
 fn the_set_of_every_height_is_known_up_to_two_above_the_tip() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, _) = chain(&dir.path().join("data"));
+    let (_dir, chain, _) = chain();
     let [zero, one] = [0, 1].map(|at: usize| member(&chain.wallets[at], 10));
     let both = sorted(vec![zero, one]);
     let snapshot = chain.store.snapshot();
@@ -131,8 +122,7 @@ fn the_set_of_every_height_is_known_up_to_two_above_the_tip() {
 
 #[test]
 fn a_client_follows_the_sets_from_headers_that_sets_known_before_have_certified() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, _) = chain(&dir.path().join("data"));
+    let (_dir, chain, _) = chain();
     let snapshot = chain.store.snapshot();
     let mut known = vec![member(&chain.wallets[0], 10)];
     for header_height in 1..=chain.tip().height {
@@ -150,8 +140,7 @@ fn a_client_follows_the_sets_from_headers_that_sets_known_before_have_certified(
 
 #[test]
 fn a_chain_without_the_fork_has_no_sets() {
-    let dir = tempfile::tempdir().unwrap();
-    let chain = TestChain::new(dir.path(), 1);
+    let (_dir, chain) = TestChain::fresh(1);
     chain.block(&[]);
     assert_eq!(chain.store.snapshot().validator_set(1).unwrap(), None);
     assert_eq!(validators::sets(&*chain.store.latest()).unwrap(), None);
@@ -159,28 +148,25 @@ fn a_chain_without_the_fork_has_no_sets() {
 
 #[test]
 fn every_block_is_verified_with_the_set_of_its_height() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = chain(&dir.path().join("data"));
-    let (strict, scratch) = (Strict::default(), dir.path().join("scratch"));
-    let replay = replay(&changes, &strict);
-    let verified = tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+    let (dir, chain, changes) = chain();
+    let strict = Strict::default();
+    let verified = verify(&chain.store, dir.path(), &replay(&changes, &strict)).unwrap();
     assert_eq!(verified.tip, chain.tip());
     assert_eq!(*strict.0.lock().unwrap(), [1, 1, 2, 2, 2, 1, 1]);
 }
 
 #[test]
 fn an_import_checks_each_certificate_with_its_own_set() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = chain(&dir.path().join("data"));
+    let (dir, chain, changes) = chain();
     let file = dir.path().join("blocks");
     tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap();
-    let copy = Store::open(&dir.path().join("copy"), Options::default()).unwrap();
+    let copy = open(&dir.path().join("copy"));
     let strict = Strict::default();
     let tip = tools::import(&copy, &file, &replay(&changes, &strict), &mut quiet).unwrap();
     assert_eq!(tip, chain.tip());
 
     // A chain that keeps its first set refuses the first block that another set decided.
-    let kept = Store::open(&dir.path().join("kept"), Options::default()).unwrap();
+    let kept = open(&dir.path().join("kept"));
     let stubborn = Replay { chain: rules(), ..replay(&changes, &strict) };
     let refused = tools::import(&kept, &file, &stubborn, &mut quiet).unwrap_err();
     assert!(matches!(refused, ToolError::Replay { height: 1, .. }), "{refused}");
@@ -206,7 +192,7 @@ fn contradictions_are_counted_and_the_last_are_kept_over_a_restart() {
         chain.store.add_equivocations(&pairs).unwrap();
         chain.store.add_equivocations(&[(one, pair(20)), (other, pair(3))]).unwrap();
     }
-    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let store = open(dir.path());
     let snapshot = store.snapshot();
     let last: Vec<_> = (5..=20).map(pair).collect();
     assert_eq!(last.len(), Equivocations::KEPT_MAX);
@@ -217,9 +203,8 @@ fn contradictions_are_counted_and_the_last_are_kept_over_a_restart() {
 
 #[test]
 fn what_a_node_saw_is_no_part_of_what_is_verified() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = chain(&dir.path().join("data"));
+    let (dir, chain, changes) = chain();
     chain.store.add_equivocations(&[(Address::new([1; 20]), pair(1))]).unwrap();
-    let (strict, scratch) = (Strict::default(), dir.path().join("scratch"));
-    tools::verify(&chain.store, &scratch, &replay(&changes, &strict), &mut quiet).unwrap();
+    let strict = Strict::default();
+    verify(&chain.store, dir.path(), &replay(&changes, &strict)).unwrap();
 }

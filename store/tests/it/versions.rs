@@ -6,41 +6,27 @@ use std::path::Path;
 use std::sync::Arc;
 
 use state::{ChainRules, Changes, Forks};
-use store::snapshots::{ImportError, Intake, Offer, OfferError, SnapshotStore, import};
-use store::tools::{
-    self, Certificates, EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Height,
-};
-use store::{CommitBlock, Options, Store};
+use store::Store;
+use store::snapshots::{ImportError, Offer, OfferError, SnapshotStore};
+use store::tools::{EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Height};
+use tempfile::TempDir;
 use types::sign_bytes::acceptance;
 use types::tx::ValidatorVote;
-use types::{Address, Body, CheckedTx, Hash, SetMember};
+use types::{Body, CheckedTx, SetMember};
 
-use crate::fixture::{self, TIME, TestChain, Wallet, genesis_hash, proposing};
-use crate::tools::quiet;
+use crate::fixture::{self, TIME, TestChain, Wallet, input, open, proposing};
+use crate::peers::{imported, offered};
+use crate::tools::{self, Judge, verify};
 
 const V1: &[u8] = b"v1";
 const V2: &[u8] = b"v2";
 
 /// Takes certificates that say of which version they are, where that version is right.
-struct Versioned;
-
-impl Certificates for Versioned {
-    fn verify(
-        &self,
-        v7: V7Height,
-        _: Option<&[SetMember]>,
-        height: u64,
-        _: &Hash,
-        certificate: &[u8],
-    ) -> Result<Vec<Address>, String> {
-        let is_right = match v7 {
-            V7Height::Unknown => [V1, V2].contains(&certificate),
-            V7Height::Known(Some(from)) if height >= from => certificate == V2,
-            V7Height::Known(_) => certificate == V1,
-        };
-        if is_right { Ok(Vec::new()) } else { Err("of the wrong version".into()) }
-    }
-}
+static VERSIONED: Judge = Judge(|asked| match asked.v7 {
+    V7Height::Unknown => [V1, V2].contains(&asked.certificate),
+    V7Height::Known(Some(from)) if asked.height >= from => asked.certificate == V2,
+    V7Height::Known(_) => asked.certificate == V1,
+});
 
 /// The rules of a chain that wallet 0 decides; somebody with less power makes the blocks.
 fn rules(v7: Option<u64>) -> Arc<ChainRules> {
@@ -52,26 +38,17 @@ fn rules(v7: Option<u64>) -> Arc<ChainRules> {
     Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
 }
 
-fn chain(path: &Path, v7: Option<u64>) -> (TestChain, Changes) {
-    fixture::chain_of(path, rules(v7))
+fn chain(v7: Option<u64>) -> (TempDir, TestChain, Changes) {
+    fixture::chain_of(1, rules(v7))
 }
 
 fn block(chain: &TestChain, txs: &[CheckedTx], certificate: &[u8]) {
-    let executed = chain.execute(txs);
-    let (block, changes, events) = (&executed.block, &executed.changes, &executed.events);
-    let input = CommitBlock { block, changes, events, missed: &[] };
-    chain.store.commit_block(&input, certificate).unwrap();
+    chain.store.commit_block(&input(&chain.execute(txs)), certificate).unwrap();
 }
 
 fn replay(changes: &Changes, v7: Option<u64>) -> Replay<'_> {
-    Replay {
-        chain: rules(v7),
-        genesis_hash: genesis_hash(),
-        genesis_time: TIME,
-        genesis_changes: changes,
-        certificates: &Versioned,
-        threads: NonZeroUsize::MIN,
-    }
+    let threads = NonZeroUsize::MIN;
+    Replay { chain: rules(v7), certificates: &VERSIONED, threads, ..tools::replay(changes) }
 }
 
 /// The height of the block whose certificate was refused.
@@ -81,32 +58,8 @@ fn refused(error: &ToolError) -> Option<u64> {
 }
 
 /// Makes an offer of the tip's state, which the next block completes.
-fn offer(chain: &TestChain, folder: &Path, next: &[u8]) -> (SnapshotStore, Offer) {
-    let snapshot_store = SnapshotStore::open(folder, 1, &chain.store).unwrap();
-    snapshot_store.make(&chain.store, |_| (), &mut |_| true).unwrap();
-    block(chain, &[], next);
-    snapshot_store.settle(&chain.store).unwrap().expect("an offer");
-    let head = snapshot_store.offers()[0];
-    let bytes = snapshot_store.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
-    (snapshot_store, Offer::decode(&bytes).unwrap())
-}
-
-/// The database that begins with an offer.
-#[expect(clippy::unwrap_in_result, reason = "what fails before the import is an assertion")]
-fn imported(
-    (snapshot_store, offer): &(SnapshotStore, Offer),
-    replay: &Replay<'_>,
-    dir: &Path,
-) -> Result<Store, ImportError> {
-    let verified = offer.clone().verify(replay).map_err(ImportError::Offer)?;
-    let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
-    for want in intake.missing() {
-        let piece = snapshot_store.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
-        intake.keep(&want, &piece).unwrap();
-    }
-    let to = dir.join("new");
-    import(&intake, &verified, replay, (&to, Options::default()), &mut |_, _| true)?;
-    Ok(Store::open(&to, Options::default()).unwrap())
+fn offer(chain: &TestChain, dir: &Path, next: &[u8]) -> (SnapshotStore, Offer) {
+    offered(&chain.store, &dir.join("snapshot_store"), || block(chain, &[], next))
 }
 
 #[test]
@@ -118,13 +71,11 @@ fn every_block_that_is_executed_has_the_version_of_its_height() {
         ([V1, V1, V2, V1], Some(4)),
     ];
     for (certificates, wrong) in cases {
-        let dir = tempfile::tempdir().unwrap();
-        let (chain, changes) = chain(&dir.path().join("data"), Some(3));
+        let (dir, chain, changes) = chain(Some(3));
         for certificate in certificates {
             block(&chain, &[], certificate);
         }
-        let (scratch, replay) = (dir.path().join("scratch"), replay(&changes, Some(3)));
-        let verified = tools::verify(&chain.store, &scratch, &replay, &mut quiet);
+        let verified = verify(&chain.store, dir.path(), &replay(&changes, Some(3)));
         assert_eq!(verified.err().and_then(|error| refused(&error)), wrong);
     }
 }
@@ -132,19 +83,17 @@ fn every_block_that_is_executed_has_the_version_of_its_height() {
 #[test]
 fn a_database_behind_a_snapshot_is_verified_by_the_version_of_each_height() {
     for (last, wrong) in [(V2, None), (V1, Some(5))] {
-        let dir = tempfile::tempdir().unwrap();
-        let (chain, changes) = chain(&dir.path().join("data"), Some(3));
+        let (dir, chain, changes) = chain(Some(3));
         for certificate in [V1, V1, V2] {
             block(&chain, &[], certificate);
         }
-        let offer = offer(&chain, &dir.path().join("snapshot_store"), V2);
+        let offer = offer(&chain, dir.path(), V2);
         let replay = replay(&changes, Some(3));
-        let store = imported(&offer, &replay, dir.path()).unwrap();
+        let (store, _) = imported(&offer, &replay, dir.path()).unwrap();
         let new = TestChain { store, chain: rules(Some(3)), wallets: Vec::new() };
         block(&new, &[], V2);
         block(&new, &[], last);
-        let scratch = dir.path().join("scratch");
-        let verified = tools::verify(&new.store, &scratch, &replay, &mut quiet);
+        let verified = verify(&new.store, dir.path(), &replay);
         assert_eq!(verified.err().and_then(|error| refused(&error)), wrong);
     }
 }
@@ -152,12 +101,11 @@ fn a_database_behind_a_snapshot_is_verified_by_the_version_of_each_height() {
 #[test]
 fn an_offer_is_of_the_versions_that_genesis_gives() {
     for (v7, next, wrong) in [(4, V2, None), (4, V1, Some(4)), (5, V2, Some(4))] {
-        let dir = tempfile::tempdir().unwrap();
-        let (chain, changes) = chain(&dir.path().join("data"), Some(v7));
+        let (dir, chain, changes) = chain(Some(v7));
         for _ in 0..3 {
             block(&chain, &[], V1);
         }
-        let (_, offer) = offer(&chain, &dir.path().join("snapshot_store"), next);
+        let (_, offer) = offer(&chain, dir.path(), next);
         let refused = match offer.verify(&replay(&changes, Some(v7))) {
             Ok(_) => None,
             Err(OfferError::Certificate { height, .. }) => Some(height),
@@ -170,8 +118,7 @@ fn an_offer_is_of_the_versions_that_genesis_gives() {
 #[test]
 fn the_links_of_a_snapshot_are_of_the_version_that_its_rows_give() {
     for (certificate, wrong) in [(V2, None), (V1, Some(2))] {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut chain, changes) = chain(&dir.path().join("data"), Some(0));
+        let (dir, mut chain, changes) = chain(Some(0));
         let (newcomer, expires_at) = (Wallet::new(1).key, TIME + 1_000_000);
         let text = acceptance(&chain.chain.genesis_hash, &newcomer.address(), expires_at);
         let vote = ValidatorVote::new(newcomer.public_key(), 1, expires_at)
@@ -181,11 +128,10 @@ fn the_links_of_a_snapshot_are_of_the_version_that_its_rows_give() {
         // This header proves the changed set.
         block(&chain, &[], certificate);
         block(&chain, &[], V2);
-        let offer = offer(&chain, &dir.path().join("snapshot_store"), V2);
+        let offer = offer(&chain, dir.path(), V2);
         assert_eq!(offer.1.links.len(), 1);
         // As on a chain whose validators have fixed the height by votes.
-        let outcome = imported(&offer, &replay(&changes, None), dir.path());
-        let refused = match outcome {
+        let refused = match imported(&offer, &replay(&changes, None), dir.path()) {
             Ok(_) => None,
             Err(ImportError::Offer(OfferError::Certificate { height, .. })) => Some(height),
             Err(other) => panic!("{other}"),
@@ -196,20 +142,19 @@ fn the_links_of_a_snapshot_are_of_the_version_that_its_rows_give() {
 
 #[test]
 fn who_lacks_the_votes_for_v7_is_told_that_a_block_belongs_to_it_and_nobody_else_is() {
-    let dir = tempfile::tempdir().unwrap();
-    let (chain, changes) = chain(&dir.path().join("data"), None);
+    let (dir, chain, changes) = chain(None);
     for _ in 0..3 {
         block(&chain, &[], V1);
     }
-    let offer = offer(&chain, &dir.path().join("snapshot_store"), V1);
+    let offer = offer(&chain, dir.path(), V1);
     let replay = replay(&changes, None);
-    let new = imported(&offer, &replay, dir.path()).unwrap();
-    let whole = Store::open(&dir.path().join("whole"), Options::default()).unwrap();
+    let (new, _) = imported(&offer, &replay, dir.path()).unwrap();
+    let whole = open(&dir.path().join("whole"));
     let bytes = |height| chain.store.snapshot().block_bytes(height).unwrap().unwrap();
     let give = |store: &Store, height, certificate: &[u8]| {
         let (bytes, certificate) = (bytes(height), certificate.to_vec());
         let block = EncodedBlock { height, bytes, certificate, stated_hash: None };
-        tools::follow(store, &replay, [Supply::Block(block)].into_iter(), |_, _| {})
+        store::tools::follow(store, &replay, [Supply::Block(block)].into_iter(), |_, _| {})
     };
     let wrong = give(&new, 4, b"v3").unwrap_err();
     assert_eq!(refused(&wrong), Some(4), "{wrong}");

@@ -20,20 +20,16 @@ fn the_protocol_lists_the_fields_of_each_type_in_their_order() {
     let documented: Vec<_> = rows
         .iter()
         .filter(|row| row.len() == 3)
-        .map(|row| (code_spans(row[0])[0], row[1], row[2]))
-        .filter(|(name, ..)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+        .map(|row| [code_spans(row[0])[0], row[1], row[2]].map(str::to_owned))
+        .filter(|[name, ..]| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
         .collect();
     let declared: Vec<_> = Body::KINDS
         .iter()
         .map(|kind| {
             let required = [names(kind, Presence::Required), vec!["nonce", "timestamp"]].concat();
             let optional = names(kind, Presence::Optional);
-            (kind.type_name, required.join(", "), optional.join(", "))
+            [kind.type_name.to_owned(), required.join(", "), optional.join(", ")]
         })
-        .collect();
-    let declared: Vec<_> = declared
-        .iter()
-        .map(|(name, required, optional)| (*name, &**required, &**optional))
         .collect();
     assert_eq!(declared, documented);
 }
@@ -106,15 +102,11 @@ fn each_kind_names_the_section_with_its_rules() {
 fn the_builders_are_listed_with_their_fields() {
     let document = read("docs/rpc.md");
     let rows = table_rows(section(&document, "## 8. "));
-    let documented: Vec<(String, String)> = rows
-        .iter()
-        .filter(|row| row[0].starts_with("`ombra_build"))
-        .map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned()))
-        .collect();
-    let declared: Vec<_> = builder_signatures()
-        .into_iter()
-        .map(|(name, fields)| (name.into_owned(), fields))
-        .collect();
+    let builders = rows.iter().filter(|row| row[0].starts_with("`ombra_build"));
+    let documented: Vec<(String, String)> =
+        builders.map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned())).collect();
+    let declared = builder_signatures().into_iter();
+    let declared: Vec<_> = declared.map(|(name, fields)| (name.into_owned(), fields)).collect();
     assert_eq!(declared, documented);
 }
 
@@ -126,7 +118,9 @@ fn sources() -> Vec<(String, String)> {
     let is_test = |path: &str| {
         path.ends_with("tests.rs")
             || path.ends_with("testing.rs")
-            || path.split('/').any(|part| matches!(part, "tests" | "testkit" | "benches" | "fuzz"))
+            || path
+                .split('/')
+                .any(|part| matches!(part, "tests" | "testing" | "testkit" | "benches" | "fuzz"))
     };
     let is_comment = |line: &str| {
         let line = line.trim_start();
@@ -140,6 +134,11 @@ fn sources() -> Vec<(String, String)> {
         .filter(|file| !is_test(&file.path) && !MADE.contains(&file.path.as_str()))
         .map(|file| (file.path.clone(), code(&file.text)))
         .collect()
+}
+
+/// The paths of those whose code is so.
+fn paths(is_so: impl Fn(&str) -> bool) -> Vec<String> {
+    sources().into_iter().filter(|(_, code)| is_so(code)).map(|(path, _)| path).collect()
 }
 
 /// Whether a text names a kind: by its type, its name, or that of its files.
@@ -167,11 +166,7 @@ fn module_of(name: &str) -> String {
 fn there_are_at_most_five_lists_of_kinds() {
     let most = Body::KINDS.len() * 5 / 6;
     let count = |code: &str| Body::KINDS.iter().filter(|kind| names_kind(code, kind)).count();
-    let lists: Vec<_> = sources()
-        .into_iter()
-        .filter(|(_, code)| count(code) >= most)
-        .map(|(path, _)| path)
-        .collect();
+    let lists = paths(|code| count(code) >= most);
     for needed in ["types/src/tx/mod.rs", "state/src/tx/mod.rs"] {
         assert!(lists.iter().any(|path| path == needed), "{needed} is a list: {lists:?}");
     }
@@ -182,10 +177,6 @@ fn there_are_at_most_five_lists_of_kinds() {
 #[test]
 fn a_kind_is_named_in_at_most_ten_files_beside_two_documents() {
     let kind = Body::KINDS.iter().find(|kind| kind.name == "MinerRegister").expect("it is a kind");
-    let named: Vec<_> = sources()
-        .into_iter()
-        .filter(|(_, code)| names_kind(code, kind))
-        .map(|(path, _)| path)
-        .collect();
+    let named = paths(|code| names_kind(code, kind));
     assert!((4..=10).contains(&named.len()), "{named:?}");
 }

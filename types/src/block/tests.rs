@@ -10,7 +10,7 @@ use super::{
 };
 use crate::testing::{Draft, bodies, limits};
 use crate::vrf::Proof;
-use crate::{Address, Amount, CheckedTx, Hash, Randomness};
+use crate::{Address, Amount, CheckedTx, Hash, Randomness, Rejection};
 
 fn header(tx_count: u64) -> Header {
     Header {
@@ -147,6 +147,20 @@ fn randomness_stands_at_the_end_of_a_header_with_its_proof() {
     assert_eq!(UncheckedBlock::decode(&block.encode(), &limits()).unwrap().header, block.header);
 }
 
+/// The rejection of a text that is no header.
+fn refused(text: &str) -> Rejection {
+    match Header::parse(text.as_bytes()) {
+        Err(DecodeBlockError::Header(rejection)) => rejection,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_not_canonical(text: &str) {
+    let error = Header::parse(text.as_bytes()).unwrap_err();
+    assert!(matches!(error, DecodeBlockError::NotCanonical), "{text}: {error}");
+}
+
 #[test]
 fn randomness_without_its_proof_or_in_another_form_is_refused() {
     let (value, proof) = ("05".repeat(32), "06".repeat(80));
@@ -160,16 +174,10 @@ fn randomness_without_its_proof_or_in_another_form_is_refused() {
         (whole.replace(&format!("\"{value}\""), "5"), "randomness"),
     ];
     for (text, field) in cases {
-        match Header::parse(text.as_bytes()) {
-            Err(DecodeBlockError::Header(rejection)) => {
-                assert_eq!(rejection.field(), format!("header.{field}"), "{text}");
-            }
-            other => panic!("{text}: {other:?}"),
-        }
+        assert_eq!(refused(&text).field(), format!("header.{field}"), "{text}");
     }
     let turned = format!(",\"randomnessProof\":\"{proof}\",\"randomness\":\"{value}\"}}");
-    let error = Header::parse(HEADER.replace('}', &turned).as_bytes()).unwrap_err();
-    assert!(matches!(error, DecodeBlockError::NotCanonical), "{error}");
+    assert_not_canonical(&HEADER.replace('}', &turned));
 }
 
 #[test]
@@ -182,8 +190,7 @@ fn a_header_has_one_written_form() {
         HEADER.replace("\"02020", "\"ox02020"),
     ];
     for text in not_canonical {
-        let error = Header::parse(text.as_bytes()).unwrap_err();
-        assert!(matches!(error, DecodeBlockError::NotCanonical), "{text}: {error}");
+        assert_not_canonical(&text);
     }
 }
 
@@ -205,13 +212,9 @@ fn what_is_no_header_is_refused_by_field() {
         (HEADER.replace('7', "[[]]"), "header", "nesting deeper than 1 at byte 30"),
     ];
     for (text, field, got) in cases {
-        match Header::parse(text.as_bytes()) {
-            Err(DecodeBlockError::Header(rejection)) => {
-                assert_eq!(rejection.field(), field);
-                assert!(rejection.got().starts_with(got), "{rejection}");
-            }
-            other => panic!("{text}: {other:?}"),
-        }
+        let rejection = refused(&text);
+        assert_eq!(rejection.field(), field, "{text}");
+        assert!(rejection.got().starts_with(got), "{rejection}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Envelope, Unsigned, build_tx};
 use crate::json::{self, Json};
-use crate::testing::{bodies, golden_key, limits};
+use crate::testing::{TABLE, bodies, body, golden_key, limits, members};
 use crate::{Body, Code, Transaction};
 
 fn envelope() -> Envelope {
@@ -14,69 +14,20 @@ fn keys(text: &str) -> Vec<String> {
     members.into_iter().map(|(key, _)| key.into_owned()).collect()
 }
 
-/// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 25] = [
-    (
-        "CHAT_TURN",
-        "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
-    ),
-    (
-        "AGENT_REQUEST",
-        "agentRunId conversationId prompt toolsWhitelist maxFee maxSteps nonce timestamp promptBlobId modelHint",
-    ),
-    ("AGENT_CLAIM", "agentRunId minerAddress modelInfo hardwareTier nonce timestamp"),
-    (
-        "AGENT_STEP",
-        "agentRunId stepIndex outputTokens outputHash nonce timestamp thoughtBlobId toolCalls outputBlobId",
-    ),
-    (
-        "AGENT_FINISH",
-        "agentRunId totalTokensOut status minerReward userRefund networkFee nonce timestamp finalAnswerInline finalAnswerBlobId",
-    ),
-    ("AGENT_CANCEL", "agentRunId nonce timestamp"),
-    ("TRANSFER", "to amount fee nonce timestamp"),
-    ("MINER_REGISTER", "name capabilities modelInfo nonce timestamp"),
-    ("SOCIAL_BLOB_INIT", "blobId contentType totalBytes totalChunks contentHash nonce timestamp"),
-    ("SOCIAL_BLOB_CHUNK", "blobId chunkIndex chunkDataBase64 nonce timestamp"),
-    ("SOCIAL_BLOB_FINALIZE", "blobId nonce timestamp"),
-    ("VALIDATOR_VOTE", "candidateKey power expiresAt nonce timestamp"),
-    ("FORK_VOTE", "fork height nonce timestamp"),
-    ("PARAM_VOTE", "name value height nonce timestamp"),
-    ("MINER_BOND", "amount nonce timestamp"),
-    ("MINER_UNBOND", "amount nonce timestamp"),
-    ("AGENT_REFUSE", "agentRunId nonce timestamp"),
-    (
-        "EVIDENCE",
-        "validatorKey height round kind firstValue firstSignature secondValue secondSignature nonce timestamp firstValidRound secondValidRound",
-    ),
-    ("AGENT_REGISTER", "agentId metadata nonce timestamp"),
-    ("AGENT_RETIRE", "agentId nonce timestamp"),
-    ("MINER_OFFER", "executor capacity perCall promptPerM completionPerM fuelPerG nonce timestamp"),
-    (
-        "AGENT_CALL",
-        "callId agentId agentVersion payload consensus committeeSize prices limits maxFee timeoutMs nonce timestamp threshold appealable onResult conversationId",
-    ),
-    ("CALL_COMMIT", "callId round commitment nonce timestamp"),
-    (
-        "CALL_REVEAL",
-        "callId round salt outcome result inputTokens outputTokens fuel receiptHash nonce timestamp reason",
-    ),
-    ("CALL_APPEAL", "callId nonce timestamp"),
-];
-
 #[test]
 fn members_stand_in_the_order_of_the_protocols_table() {
     assert_eq!(TABLE.map(|(name, _)| name), Body::TYPES);
-    for (body, (name, own)) in bodies().iter().zip(TABLE) {
+    assert_eq!(TABLE.len(), bodies().len());
+    for (body, (name, _)) in bodies().iter().zip(TABLE) {
         assert_eq!(body.type_name(), name);
-        let text = build_tx(&golden_key(), body, &envelope());
-        let expected = format!("type from {own} publicKey hash signature");
-        assert_eq!(keys(&text).join(" "), expected);
-
-        let chain_id = Some("test".to_owned());
-        let text = build_tx(&golden_key(), body, &Envelope { chain_id, ..envelope() });
-        let expected = format!("type from {own} chainId publicKey hash signature");
-        assert_eq!(keys(&text).join(" "), expected);
+        let [required, optional] = members(name).map(|half| half.into_iter().map(|(key, _)| key));
+        let own = required.chain(["nonce", "timestamp"]).chain(optional);
+        let own = own.collect::<Vec<_>>().join(" ");
+        for (chain_id, named) in [(None, ""), (Some("test".to_owned()), "chainId ")] {
+            let text = build_tx(&golden_key(), body, &Envelope { chain_id, ..envelope() });
+            let expected = format!("type from {own} {named}publicKey hash signature");
+            assert_eq!(keys(&text).join(" "), expected);
+        }
     }
 }
 
@@ -155,134 +106,102 @@ fn a_signature_made_elsewhere_can_be_attached() {
     }
 }
 
+/// Asserts what the golden wallet signs for a kind: the members beside its address and its key, with the
+/// name of a chain if it has to be named, and the hash.
+#[track_caller]
+fn assert_golden(kind: &str, chain_id: Option<&str>, members: &str, hash: &str) {
+    let key = golden_key();
+    let envelope = Envelope::new(0, 1_715_990_000_000, chain_id.map(str::to_owned));
+    let from = key.address().to_string();
+    let unsigned = Unsigned::build(&body(kind), &from, &key.public_key(), &envelope);
+    let expected = format!(
+        "{{\"type\":\"{kind}\",\"from\":\"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3\",{members},\
+         \"publicKey\":\"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67\"}}"
+    );
+    assert_eq!(unsigned.payload(), expected);
+    assert_eq!(unsigned.hash().to_string(), hash);
+}
+
 /// What a VALIDATOR_VOTE looks like, and its hash: changing one of these makes signed votes invalid.
 #[test]
 fn a_vote_has_its_golden_payload_and_hash() {
-    let key = golden_key();
-    let from = key.address().to_string();
-    let body = crate::testing::body("VALIDATOR_VOTE");
-    let envelope = Envelope::new(0, 1_715_990_000_000, None);
-    let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
-    let expected = concat!(
-        r#"{"type":"VALIDATOR_VOTE","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+    let vote = concat!(
         r#""candidateKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67","#,
-        r#""power":10,"expiresAt":1716000000000,"nonce":0,"timestamp":1715990000000,"#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""power":10,"expiresAt":1716000000000,"nonce":0,"timestamp":1715990000000"#,
     );
-    assert_eq!(unsigned.payload(), expected);
-    assert_eq!(
-        unsigned.hash().to_string(),
-        "82624f4028159642403d8fbc79a665cf97c51eedb8a32f963052f4b82f0dc3d9"
-    );
+    let hash = "82624f4028159642403d8fbc79a665cf97c51eedb8a32f963052f4b82f0dc3d9";
+    assert_golden("VALIDATOR_VOTE", None, vote, hash);
 }
 
 /// What the kinds of agents look like, and their hashes: changing one of these makes signed ones invalid.
 #[test]
 fn an_agent_is_published_and_retired_with_golden_payloads_and_hashes() {
-    let key = golden_key();
-    let from = key.address().to_string();
-    let chain_id = Some("test".to_owned());
-    let envelope = Envelope::new(0, 1_715_990_000_000, chain_id);
     let registered = concat!(
-        r#"{"type":"AGENT_REGISTER","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
         r#""agentId":"0303030303030303030303030303030303030303030303030303030303030303","#,
-        r#""metadata":"{\"name\":\"țară\"}","nonce":0,"timestamp":1715990000000,"chainId":"test","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""metadata":"{\"name\":\"țară\"}","nonce":0,"timestamp":1715990000000,"chainId":"test""#,
     );
+    let hash = "65d12371646ccbb3b10c5d662314efc4465dd397781aaac0f2bbbcf384fb21c7";
+    assert_golden("AGENT_REGISTER", Some("test"), registered, hash);
     let retired = concat!(
-        r#"{"type":"AGENT_RETIRE","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
         r#""agentId":"0303030303030303030303030303030303030303030303030303030303030303","#,
-        r#""nonce":0,"timestamp":1715990000000,"chainId":"test","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""nonce":0,"timestamp":1715990000000,"chainId":"test""#,
     );
-    let hashes = [
-        "65d12371646ccbb3b10c5d662314efc4465dd397781aaac0f2bbbcf384fb21c7",
-        "cbaaa7c8502afdf73fc3ed60db1da316bb5d0229dbf8d751806ee1e1a3b27d1f",
-    ];
-    for ((kind, payload), hash) in
-        [("AGENT_REGISTER", registered), ("AGENT_RETIRE", retired)].into_iter().zip(hashes)
-    {
-        let body = crate::testing::body(kind);
-        let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
-        assert_eq!(unsigned.payload(), payload);
-        assert_eq!(unsigned.hash().to_string(), hash);
-    }
+    let hash = "cbaaa7c8502afdf73fc3ed60db1da316bb5d0229dbf8d751806ee1e1a3b27d1f";
+    assert_golden("AGENT_RETIRE", Some("test"), retired, hash);
 }
 
 /// What a MINER_OFFER looks like, and its hash: changing one of these makes signed offers invalid.
 #[test]
 fn an_offer_has_its_golden_payload_and_hash() {
-    let key = golden_key();
-    let from = key.address().to_string();
-    let body = crate::testing::body("MINER_OFFER");
-    let envelope = Envelope::new(0, 1_715_990_000_000, Some("ombra-dev".to_owned()));
-    let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
-    let expected = concat!(
-        r#"{"type":"MINER_OFFER","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+    let offer = concat!(
         r#""executor":"model-1:0303030303030303030303030303030303030303030303030303030303030303","#,
         r#""capacity":4,"perCall":"1000","promptPerM":"20000","completionPerM":"60000","#,
-        r#""fuelPerG":"0","nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""fuelPerG":"0","nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev""#,
     );
-    assert_eq!(unsigned.payload(), expected);
-    assert_eq!(
-        unsigned.hash().to_string(),
-        "e1f2755907e4c2ca30d88eef97f8081ae946ee5d3ffa696da20a90259ca38510"
-    );
+    let hash = "e1f2755907e4c2ca30d88eef97f8081ae946ee5d3ffa696da20a90259ca38510";
+    assert_golden("MINER_OFFER", Some("ombra-dev"), offer, hash);
 }
 
 /// What the kinds of a call look like, and their hashes: changing one of these makes signed ones invalid.
 #[test]
 fn the_kinds_of_a_call_have_their_golden_payloads_and_hashes() {
-    let key = golden_key();
-    let from = key.address().to_string();
-    let envelope = Envelope::new(0, 1_715_990_000_000, Some("ombra-dev".to_owned()));
     let agent_call = concat!(
-        r#"{"type":"AGENT_CALL","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
-        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","#,
         r#""agentId":"0303030303030303030303030303030303030303030303030303030303030303","#,
         r#""agentVersion":"1.0.0","payload":"0xfe7ca098","consensus":"threshold","committeeSize":3,"#,
         r#""prices":{"perCall":"1000","promptPerM":"0","completionPerM":"0","fuelPerG":"0"},"#,
         r#""limits":{"inputTokens":4096,"outputTokens":512,"fuel":0,"resultBytes":1024},"#,
         r#""maxFee":"1000000","timeoutMs":60000,"nonce":0,"timestamp":1715990000000,"threshold":2,"#,
         r#""appealable":false,"onResult":[],"#,
-        r#""conversationId":"0202020202020202020202020202020202020202020202020202020202020202","#,
-        r#""chainId":"ombra-dev","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""conversationId":"0202020202020202020202020202020202020202020202020202020202020202""#,
     );
     let call_commit = concat!(
-        r#"{"type":"CALL_COMMIT","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
-        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","round":0,"#,
+        r#""round":0,"#,
         r#""commitment":"0303030303030303030303030303030303030303030303030303030303030303","#,
-        r#""nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""nonce":0,"timestamp":1715990000000"#,
     );
     let call_reveal = concat!(
-        r#"{"type":"CALL_REVEAL","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
-        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","round":1,"#,
+        r#""round":1,"#,
         r#""salt":"0303030303030303030303030303030303030303030303030303030303030303","outcome":"success","#,
         r#""result":"0x796573","inputTokens":100,"outputTokens":10,"fuel":0,"#,
         r#""receiptHash":"0101010101010101010101010101010101010101010101010101010101010101","#,
-        r#""nonce":0,"timestamp":1715990000000,"reason":"no reason","chainId":"ombra-dev","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+        r#""nonce":0,"timestamp":1715990000000,"reason":"no reason""#,
     );
-    let call_appeal = concat!(
-        r#"{"type":"CALL_APPEAL","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
-        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","#,
-        r#""nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev","#,
-        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
-    );
+    let call_appeal = r#""nonce":0,"timestamp":1715990000000"#;
     let golden = [
-        (agent_call, "09a01c71f623e213ef7603c02e2b92b67b2ce2922f26bcb12e126852649d3582"),
-        (call_commit, "9393efc5926350392dcbb88488ac96d1dca6abc57a2e72db255c5fae3bbe8b13"),
-        (call_reveal, "29dc6cb43f92a5c80655e94dffa2499a65c2d558163b86e4278a003d915e6d43"),
-        (call_appeal, "f6190bc8ca019271cffcab720faa8b7b6ba83b552f1d6e41e0c19be5acbe2cb3"),
+        ("AGENT_CALL", agent_call),
+        ("CALL_COMMIT", call_commit),
+        ("CALL_REVEAL", call_reveal),
+        ("CALL_APPEAL", call_appeal),
     ];
-    let kinds = ["AGENT_CALL", "CALL_COMMIT", "CALL_REVEAL", "CALL_APPEAL"];
-    for (kind, (payload, hash)) in kinds.into_iter().zip(golden) {
-        let unsigned =
-            Unsigned::build(&crate::testing::body(kind), &from, &key.public_key(), &envelope);
-        assert_eq!(unsigned.payload(), payload);
-        assert_eq!(unsigned.hash().to_string(), hash);
+    let hashes = [
+        "09a01c71f623e213ef7603c02e2b92b67b2ce2922f26bcb12e126852649d3582",
+        "9393efc5926350392dcbb88488ac96d1dca6abc57a2e72db255c5fae3bbe8b13",
+        "29dc6cb43f92a5c80655e94dffa2499a65c2d558163b86e4278a003d915e6d43",
+        "f6190bc8ca019271cffcab720faa8b7b6ba83b552f1d6e41e0c19be5acbe2cb3",
+    ];
+    let call_id = "ca".repeat(32);
+    for ((kind, members), hash) in golden.into_iter().zip(hashes) {
+        let members = format!(r#""callId":"{call_id}",{members},"chainId":"ombra-dev""#);
+        assert_golden(kind, Some("ombra-dev"), &members, hash);
     }
 }

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::codec::{decode, encode};
+use crate::testing::{assert_bytes, number, numbers};
 use crate::{Address, Amount, Hash, Prices, TxLocation, Usage};
 
 const AT: TxLocation = TxLocation { height: 1, position: 2 };
@@ -227,7 +228,7 @@ fn members_have_these_bytes() {
 #[test]
 fn each_change_of_a_call_has_the_bytes_that_databases_hold() {
     let (who, agent) = (Address::new([0xa2; 20]), Hash::new([0xb7; 32]));
-    let (address, number) = ("a2".repeat(20), |value: u8| format!("{value:02x}00000000000000"));
+    let address = "a2".repeat(20);
     let bill = Bill {
         wages: Amount::new(1),
         royalty: Amount::new(2),
@@ -239,7 +240,6 @@ fn each_change_of_a_call_has_the_bytes_that_databases_hold() {
         agreeing: 8,
         bond_behind: Amount::new(9),
     };
-    let numbers = |values: &[u8]| values.iter().map(|value| number(*value)).collect::<String>();
     let changes = [
         (
             CallChange::Requested { requester: who, agent_id: agent, escrow: Amount::new(1) },
@@ -260,7 +260,7 @@ fn each_change_of_a_call_has_the_bytes_that_databases_hold() {
             format!(
                 "01 {address} 01000000 {} {} {}",
                 "06".repeat(32),
-                numbers(&[3, 4, 5]),
+                numbers([3, 4, 5]),
                 "07".repeat(32)
             ),
         ),
@@ -275,17 +275,15 @@ fn each_change_of_a_call_has_the_bytes_that_databases_hold() {
                 payment: Amount::new(1),
                 deposit: Amount::new(2),
             },
-            format!("{address} 07 {}", numbers(&[1, 2])),
+            format!("{address} 07 {}", numbers([1, 2])),
         ),
         (
             CallChange::Settled { requester: who, status: CallStatus::Success, bill },
-            format!("{address} 03000000 {} 08 {}", numbers(&[1, 2, 3, 4, 5, 6, 7]), number(9)),
+            format!("{address} 03000000 {} 08 {}", numbers([1, 2, 3, 4, 5, 6, 7]), number(9)),
         ),
     ];
     for (variant, (change, fields)) in (0_u8..).zip(changes) {
-        let hex: String = format!("{variant:02x}000000 {fields}").split_whitespace().collect();
-        assert_eq!(const_hex::encode(encode(&change)), hex, "{change:?}");
-        assert_eq!(decode::<CallChange>(&const_hex::decode(hex).unwrap()).unwrap(), change);
+        assert_bytes(&change, &format!("{variant:02x}000000 {fields}"));
     }
     assert!(decode::<CallChange>(&[9, 0, 0, 0]).is_err());
 }

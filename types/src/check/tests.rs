@@ -4,7 +4,7 @@ use super::{StaticRules, verify, verify_blocks, verify_one, verify_unsigned};
 use crate::build::{Envelope, build_tx};
 use crate::forks::Fork;
 use crate::testing::{CHAIN, Draft, bodies, body, golden_key, limits};
-use crate::{Code, Forks, Keypair, Params, Rejection, Transaction};
+use crate::{CheckedTx, Code, Forks, Keypair, Params, Rejection, Transaction};
 
 fn rules(params: &Params) -> StaticRules<'_> {
     let forks = Forks { v6: 10, validator_vote: Some(10), v7: Some(10), v8: None };
@@ -15,6 +15,15 @@ fn rejection(draft: &Draft, rules: &StaticRules<'_>) -> Rejection {
     let tx = draft.parse().unwrap();
     let rejection = verify_one(tx.clone(), rules).unwrap_err();
     assert_eq!(verify(vec![tx], rules).remove(0).unwrap_err(), rejection, "alone as in a batch");
+    rejection
+}
+
+/// Asserts for what a draft is refused.
+#[track_caller]
+fn assert_told(draft: &Draft, rules: &StaticRules<'_>, code: Code, message: &str) -> Rejection {
+    let rejection = rejection(draft, rules);
+    assert_eq!(rejection.code(), code);
+    assert_eq!(rejection.message(), message);
     rejection
 }
 
@@ -33,43 +42,33 @@ fn the_first_failing_check_wins() {
         .with("hash", &format!("\"{other_hash}\""))
         .with("signature", &format!("\"{other_signature}\""))
         .with("maxSteps", "0");
-    let at_height = rejection(&draft, &early);
-    assert_eq!(at_height.code(), Code::ForkNotActive);
     let expected = "Fork not active: type is AGENT_REQUEST in block 9, expected block 10 or later";
-    assert_eq!(at_height.message(), expected);
+    assert_told(&draft, &early, Code::ForkNotActive, expected);
 
-    let address = rejection(&draft, &late);
-    assert_eq!(address.code(), Code::AddressMismatch);
     let expected = format!(
         "Address mismatch: from is {}, expected {golden}, the address of publicKey",
         other.address()
     );
-    assert_eq!(address.message(), expected);
+    assert_told(&draft, &late, Code::AddressMismatch, &expected);
 
     let draft = draft.with("from", &format!("\"ox{golden}\""));
-    let hash = rejection(&draft, &late);
     let computed = draft.parse().unwrap().hash();
-    assert_eq!(hash.code(), Code::HashMismatch);
     let expected = format!("Hash mismatch: hash is {other_hash}, expected {computed}");
-    assert_eq!(hash.message(), expected);
+    let hash = assert_told(&draft, &late, Code::HashMismatch, &expected);
     assert!(hash.extra().eq([("computed", computed.to_string().as_str())]));
 
     let draft = draft.with("hash", &format!("\"{computed}\""));
-    let signature = rejection(&draft, &late);
-    assert_eq!(signature.code(), Code::BadSignature);
     let expected = format!(
         "Bad signature: signature is {}…, expected an Ed25519 signature by publicKey over the 64 \
          characters of hash",
         &other_signature[..80]
     );
-    assert_eq!(signature.message(), expected);
+    assert_told(&draft, &late, Code::BadSignature, &expected);
 
     let right = golden_key().sign(&computed.to_hex());
     let draft = draft.with("signature", &format!("\"{right}\""));
-    let chain = rejection(&draft, &late);
-    assert_eq!(chain.code(), Code::ChainIdMismatch);
     let expected = format!("Chain id mismatch: chainId is missing, expected {CHAIN}");
-    assert_eq!(chain.message(), expected);
+    assert_told(&draft, &late, Code::ChainIdMismatch, &expected);
 
     let named =
         Draft::of(&body("AGENT_REQUEST")).with("maxSteps", "0").with("chainId", "\"other\"");
@@ -77,9 +76,8 @@ fn the_first_failing_check_wins() {
     assert_eq!((chain.code(), chain.got()), (Code::ChainIdMismatch, "other"));
 
     let named = named.with("chainId", &format!("\"{CHAIN}\""));
-    let field = rejection(&named, &late);
-    assert_eq!(field.code(), Code::InvalidField);
-    assert_eq!(field.message(), "Invalid field: maxSteps is 0, expected 1 to 200");
+    let expected = "Invalid field: maxSteps is 0, expected 1 to 200";
+    assert_told(&named, &late, Code::InvalidField, expected);
 
     let good = named.with("maxSteps", "1").parse().unwrap();
     assert_eq!(*verify_one(good.clone(), &late).unwrap(), good);
@@ -171,6 +169,12 @@ fn a_key_of_small_order_signs_nothing() {
     assert_eq!(rejection(&draft, &rules(&Params::default())).code(), Code::BadSignature);
 }
 
+/// How many were refused with a code.
+fn count(answers: &[Result<CheckedTx, Rejection>], code: Code) -> usize {
+    let refused = answers.iter().filter_map(|answer| answer.as_ref().err());
+    refused.filter(|rejection| rejection.code() == code).count()
+}
+
 #[test]
 fn each_of_many_gets_the_answer_that_it_would_get_alone() {
     let params = Params { require_chain_id: false, ..Params::default() };
@@ -192,13 +196,7 @@ fn each_of_many_gets_the_answer_that_it_would_get_alone() {
     let alone: Vec<_> = txs.iter().map(|tx| verify_one(tx.clone(), &rules(&params))).collect();
     let together = verify(txs, &rules(&params));
     assert_eq!(together, alone);
-    let bad = |code| {
-        alone
-            .iter()
-            .flat_map(|answer| answer.as_ref().err())
-            .filter(|rejection| rejection.code() == code)
-            .count()
-    };
+    let bad = |code| count(&alone, code);
     assert!(bad(Code::BadSignature) >= 46 && bad(Code::HashMismatch) >= 46);
     assert!(bad(Code::ChainIdMismatch) >= 46 && bad(Code::AddressMismatch) >= 46);
     assert!(verify(Vec::new(), &rules(&params)).is_empty());
@@ -231,10 +229,7 @@ fn the_transactions_of_several_blocks_get_the_answers_of_each_block_alone() {
         .map(|(txs, rules)| txs.iter().map(|tx| verify_one(tx.clone(), rules)).collect())
         .collect();
     assert_eq!(verify_blocks(blocks), alone);
-    let codes = |code| {
-        let refused = alone.iter().flatten().filter_map(|answer| answer.as_ref().err());
-        refused.filter(|rejection| rejection.code() == code).count()
-    };
+    let codes = |code| alone.iter().map(|block| count(block, code)).sum::<usize>();
     assert!(codes(Code::BadSignature) > 3 && codes(Code::ForkNotActive) > 30);
     assert!(alone.iter().flatten().any(Result::is_ok));
     assert!(verify_blocks(Vec::new()).is_empty());
@@ -266,6 +261,7 @@ fn kinds_of_the_market_name_their_chain() {
         let draft = Draft::of(&body);
         verify_unsigned(draft.parse().unwrap(), &rules).unwrap();
         let rejection = rejection(&draft.without("chainId"), &rules);
-        assert_eq!((rejection.code(), rejection.got()), (Code::ChainIdMismatch, "missing"));
+        assert_eq!(rejection.code(), Code::ChainIdMismatch, "{}", body.type_name());
+        assert_eq!((rejection.field(), rejection.got()), ("chainId", "missing"));
     }
 }

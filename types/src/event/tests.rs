@@ -3,7 +3,8 @@
 use super::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
 use crate::agent::ExecutorId;
 use crate::call::CallChange;
-use crate::codec::{decode, encode};
+use crate::codec::decode;
+use crate::testing::{assert_bytes, number, numbers};
 use crate::{Address, Amount, Hash, Offer, Prices, PublicKey, RunStatus, Settlement};
 
 const RUN: Hash = Hash::new([0xa1; 32]);
@@ -16,10 +17,6 @@ const SETTLEMENT: Settlement = Settlement {
     network_fee: Amount::new(8),
 };
 
-fn number(value: u8) -> String {
-    format!("{value:02x}00000000000000")
-}
-
 /// One event of each variant, with its bytes after the variant's number.
 fn every_event() -> Vec<(Event, String)> {
     [every_event_of_v6(), every_event_of_v7(), every_event_of_v8()].concat()
@@ -29,7 +26,7 @@ fn every_event() -> Vec<(Event, String)> {
 fn every_event_of_v6() -> Vec<(Event, String)> {
     let (run, submitter, miner, key) =
         ("a1".repeat(32), "a2".repeat(20), "a3".repeat(20), "a4".repeat(32));
-    let (parts, blob) = ([6, 7, 8].map(number).join(" "), format!("{} 62", number(1)));
+    let (parts, blob) = (numbers([6, 7, 8]), format!("{} 62", number(1)));
     let blob_id = || "b".to_owned();
     let (amount, fee) = (Amount::new(1), Amount::new(2));
     let (agent_run_id, settlement) = (RUN, SETTLEMENT);
@@ -48,7 +45,7 @@ fn every_event_of_v6() -> Vec<(Event, String)> {
     vec![
         (
             Event::Transferred { to: SUBMITTER, amount, fee },
-            format!("{submitter} {} {}", number(1), number(2)),
+            format!("{submitter} {}", numbers([1, 2])),
         ),
         (Event::TurnAdded { conversation_id: RUN }, run.clone()),
         (
@@ -56,7 +53,7 @@ fn every_event_of_v6() -> Vec<(Event, String)> {
             format!("{run} {submitter} {}", number(1)),
         ),
         (Event::RunClaimed { agent_run_id, miner: MINER }, format!("{run} {miner}")),
-        (stepped, format!("{run} {miner} {} {}", number(3), number(4))),
+        (stepped, format!("{run} {miner} {}", numbers([3, 4]))),
         (finished, format!("{run} {submitter} {miner} 04000000 {parts}")),
         (
             Event::RunCancelled { agent_run_id, submitter: SUBMITTER, settlement },
@@ -72,7 +69,7 @@ fn every_event_of_v6() -> Vec<(Event, String)> {
         (Event::ValidatorVoted { public_key: KEY, power: 3 }, format!("{key} {}", number(3))),
         (
             Event::ValidatorChanged { public_key: KEY, power: 3, height: 4 },
-            format!("{key} {} {}", number(3), number(4)),
+            format!("{key} {}", numbers([3, 4])),
         ),
         (Event::ValidatorSetActivated { height: 4 }, number(4)),
         (Event::RewardMinted { amount }, number(1)),
@@ -82,10 +79,11 @@ fn every_event_of_v6() -> Vec<(Event, String)> {
 /// The same of what fork v7 brought.
 fn every_event_of_v7() -> Vec<(Event, String)> {
     let (run, submitter, miner) = ("a1".repeat(32), "a2".repeat(20), "a3".repeat(20));
-    let (parts, blob) = ([6, 7, 8].map(number).join(" "), format!("{} 62", number(1)));
+    let (parts, blob) = (numbers([6, 7, 8]), format!("{} 62", number(1)));
     let blob_id = || "b".to_owned();
     let (amount, fee) = (Amount::new(1), Amount::new(2));
     let (agent_run_id, settlement) = (RUN, SETTLEMENT);
+    let status = RunStatus::Failed;
     let held = Event::RunHeld {
         agent_run_id,
         submitter: SUBMITTER,
@@ -94,48 +92,35 @@ fn every_event_of_v7() -> Vec<(Event, String)> {
         settlement,
         until: 9,
     };
+    let paid =
+        Event::RewardPaid { agent_run_id, submitter: SUBMITTER, miner: MINER, status, amount };
+    let refused =
+        Event::RewardRefused { agent_run_id, submitter: SUBMITTER, miner: MINER, status, amount };
+    let reward = format!("{run} {submitter} {miner} 04000000 {}", number(1));
     vec![
         (Event::ForkVoted { fork: blob_id(), height: 3 }, format!("{blob} {}", number(3))),
         (Event::ForkFixed { fork: blob_id(), height: 3 }, format!("{blob} {}", number(3))),
         (
             Event::ParamVoted { name: blob_id(), value: 3, height: 4 },
-            format!("{blob} {} {}", number(3), number(4)),
+            format!("{blob} {}", numbers([3, 4])),
         ),
         (
             Event::ParamFixed { name: blob_id(), value: 3, height: 4 },
-            format!("{blob} {} {}", number(3), number(4)),
+            format!("{blob} {}", numbers([3, 4])),
         ),
         (
             Event::FeesCharged { base_fee: 3, burned: amount, tips: fee, next_base_fee: 4 },
-            [3, 1, 2, 4].map(number).join(" "),
+            numbers([3, 1, 2, 4]),
         ),
         (Event::BondAdded { amount }, number(1)),
-        (Event::UnbondingBegun { amount, due: 3 }, format!("{} {}", number(1), number(3))),
+        (Event::UnbondingBegun { amount, due: 3 }, numbers([1, 3])),
         (Event::UnbondingPaid { miner: MINER, amount }, format!("{miner} {}", number(1))),
         (held, format!("{run} {submitter} {miner} 03000000 {parts} {}", number(9))),
-        (
-            Event::RewardPaid {
-                agent_run_id,
-                submitter: SUBMITTER,
-                miner: MINER,
-                status: RunStatus::Failed,
-                amount,
-            },
-            format!("{run} {submitter} {miner} 04000000 {}", number(1)),
-        ),
-        (
-            Event::RewardRefused {
-                agent_run_id,
-                submitter: SUBMITTER,
-                miner: MINER,
-                status: RunStatus::Failed,
-                amount,
-            },
-            format!("{run} {submitter} {miner} 04000000 {}", number(1)),
-        ),
+        (paid, reward.clone()),
+        (refused, reward),
         (
             Event::BondUnlocked { agent_run_id, miner: MINER, unlocked: amount, burned: fee },
-            format!("{run} {miner} {} {}", number(1), number(2)),
+            format!("{run} {miner} {}", numbers([1, 2])),
         ),
         (Event::EvidenceTaken { public_key: KEY, height: 3 }, format!("{KEY} {}", number(3))),
         (Event::RunGivenBack { agent_run_id, miner: MINER }, format!("{run} {miner}")),
@@ -156,7 +141,7 @@ fn every_event_of_v8() -> Vec<(Event, String)> {
         (Event::AgentRetired { agent_id: RUN }, agent),
         (
             Event::OfferSet { executor, offer: Some(Offer { capacity: 4, prices }) },
-            format!("02 {} 01 {}", "b7".repeat(32), [4, 1, 2, 3, 5].map(number).join(" ")),
+            format!("02 {} 01 {}", "b7".repeat(32), numbers([4, 1, 2, 3, 5])),
         ),
         (
             Event::CallBondLocked { call_id, miner: MINER, amount },
@@ -169,7 +154,7 @@ fn every_event_of_v8() -> Vec<(Event, String)> {
                 unlocked: amount,
                 burned: Amount::new(2),
             },
-            format!("{call} {miner} {} {}", number(1), number(2)),
+            format!("{call} {miner} {}", numbers([1, 2])),
         ),
         (
             Event::CallChanged { call_id, change: CallChange::Revealing { until: 1 } },
@@ -181,9 +166,7 @@ fn every_event_of_v8() -> Vec<(Event, String)> {
 #[test]
 fn every_event_has_the_bytes_that_databases_hold() {
     for (number, (event, fields)) in (0_u8..).zip(every_event()) {
-        let hex: String = format!("{number:02x}000000 {fields}").split_whitespace().collect();
-        assert_eq!(const_hex::encode(encode(&event)), hex, "{event:?}");
-        assert_eq!(decode::<Event>(&const_hex::decode(hex).unwrap()).unwrap(), event);
+        assert_bytes(&event, &format!("{number:02x}000000 {fields}"));
     }
     let past_the_last = u8::try_from(every_event().len()).unwrap();
     assert!(decode::<Event>(&[past_the_last, 0, 0, 0]).is_err());
@@ -199,14 +182,10 @@ fn a_blocks_events_are_those_of_transactions_then_those_of_its_end_then_its_cred
     };
     let reward = format!("11000000 {}", number(1));
     let (one, miner) = (number(1), "a3".repeat(20));
-    let fields =
-        [&one, "05000000", &reward, &one, &reward, &one, &miner, &number(2)].map(str::to_owned);
-    let hex: String = fields.join("").split_whitespace().collect();
-    assert_eq!(const_hex::encode(encode(&events)), hex);
-    let read = decode::<BlockEvents>(&const_hex::decode(hex).unwrap()).unwrap();
-    assert_eq!(read, events);
-    assert!(read.of_transaction(5).is_some() && read.of_transaction(0).is_none());
-    assert_eq!(read.iter().map(|(position, _)| position).collect::<Vec<_>>(), [Some(5), None]);
+    let fields = [&one, "05000000", &reward, &one, &reward, &one, &miner, &number(2)];
+    assert_bytes(&events, &fields.join(" "));
+    assert!(events.of_transaction(5).is_some() && events.of_transaction(0).is_none());
+    assert_eq!(events.iter().map(|(position, _)| position).collect::<Vec<_>>(), [Some(5), None]);
 }
 
 #[test]

@@ -51,6 +51,11 @@ impl Case {
     }
 }
 
+/// The answers of one batch.
+fn batch(cases: &[Case]) -> Vec<bool> {
+    verify_batch(&cases.iter().map(Case::claim).collect::<Vec<_>>())
+}
+
 fn challenge(r: &[u8; 32], key: &PublicKey, message: &[u8]) -> Scalar {
     let hash = Sha512::new().chain_update(r).chain_update(key.0).chain_update(message);
     Scalar::from_bytes_mod_order_wide(&hash.finalize().into())
@@ -70,6 +75,13 @@ fn honest(number: usize) -> Case {
     Case { key: key.public_key(), signature: key.sign(&message), message }
 }
 
+/// Bytes that begin with one and end with another, and are all ones between.
+fn ones(first: u8, last: u8) -> [u8; 32] {
+    let mut bytes = [0xff; 32];
+    (bytes[0], bytes[31]) = (first, last);
+    bytes
+}
+
 /// The fourteen encodings of the points of small order: eight canonical, six not.
 fn small_order_encodings() -> Vec<[u8; 32]> {
     let mut encodings: Vec<[u8; 32]> =
@@ -78,14 +90,7 @@ fn small_order_encodings() -> Vec<[u8; 32]> {
     one[31] |= 0x80;
     minus_one[31] |= 0x80;
     encodings.extend([one, minus_one]);
-    for first in [0xed, 0xee] {
-        for last in [0x7f, 0xff] {
-            let mut bytes = [0xff; 32];
-            bytes[0] = first;
-            bytes[31] = last;
-            encodings.push(bytes);
-        }
-    }
+    encodings.extend([0xed, 0xee].into_iter().flat_map(|it| [ones(it, 0x7f), ones(it, 0xff)]));
     encodings.sort_unstable();
     encodings.dedup();
     assert_eq!(encodings.len(), 14);
@@ -94,13 +99,7 @@ fn small_order_encodings() -> Vec<[u8; 32]> {
 
 /// Every way to write a `y` that is not below the field's prime.
 fn encodings_over_the_prime() -> Vec<[u8; 32]> {
-    let over = |first: u8, last: u8| {
-        let mut bytes = [0xff; 32];
-        bytes[0] = first;
-        bytes[31] = last;
-        bytes
-    };
-    (0xed..=0xff).flat_map(|first| [over(first, 0x7f), over(first, 0xff)]).collect()
+    (0xed..=0xff).flat_map(|first| [ones(first, 0x7f), ones(first, 0xff)]).collect()
 }
 
 #[test]
@@ -143,8 +142,7 @@ fn the_twelve_cases_of_taming_the_many_eddsas() {
         accepted.push(boolean(case, "accepted"));
         all.push(owned);
     }
-    let claims: Vec<_> = all.iter().map(Case::claim).collect();
-    assert_eq!(verify_batch(&claims), accepted);
+    assert_eq!(batch(&all), accepted);
 }
 
 #[test]
@@ -163,9 +161,8 @@ fn the_196_cases_of_small_order_are_valid_in_zip215_and_refused_here() {
     }
     assert_eq!(cases.len(), 197);
     cases.push(honest(1));
-    let claims: Vec<_> = cases.iter().map(Case::claim).collect();
     let expected: Vec<_> = (0..198).map(|index| index == 0 || index == 197).collect();
-    assert_eq!(verify_batch(&claims), expected);
+    assert_eq!(batch(&cases), expected);
 }
 
 /// Signatures of a key with a torsion part, by hand: `A = aB + T`, `R = rB + U`, `s = r + ka`,
@@ -199,10 +196,9 @@ fn keys_and_commitments_with_a_torsion_part_pass_alone_and_in_every_batch() {
         assert!(case.rule() && case.single());
         assert_eq!(verify_batch(&[case.claim()]), [true]);
     }
-    let claims: Vec<_> = cases.iter().map(Case::claim).collect();
     for size in [2, 3, 17, 176] {
-        for batch in claims.chunks(size) {
-            assert_eq!(verify_batch(batch), vec![true; batch.len()]);
+        for some in cases.chunks(size) {
+            assert_eq!(batch(some), vec![true; some.len()]);
         }
     }
 }
@@ -240,9 +236,8 @@ fn one_bad_signature_is_found_at_every_position_of_a_batch() {
             let mut cases = good.clone();
             cases[position] = spoilt(&cases[position], position % 7);
             assert!(!cases[position].single() && !cases[position].rule());
-            let claims: Vec<_> = cases.iter().map(Case::claim).collect();
             let expected: Vec<_> = (0..size).map(|index| index != position).collect();
-            assert_eq!(verify_batch(&claims), expected, "{position} of {size}");
+            assert_eq!(batch(&cases), expected, "{position} of {size}");
         }
     }
 }
@@ -315,8 +310,7 @@ proptest! {
         let expected: Vec<bool> = cases.iter().map(Case::single).collect();
         let by_definition: Vec<bool> = cases.iter().map(Case::rule).collect();
         prop_assert_eq!(&expected, &by_definition);
-        let claims: Vec<_> = cases.iter().map(Case::claim).collect();
-        prop_assert_eq!(verify_batch(&claims), expected);
+        prop_assert_eq!(batch(&cases), expected);
     }
 
     #[test]

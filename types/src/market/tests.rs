@@ -1,8 +1,7 @@
 //! The published prices of usage, and what covers what.
 
 use super::*;
-use crate::codec::{decode, encode};
-use crate::testing::MARKET;
+use crate::testing::{MARKET, assert_bytes, numbers};
 
 fn prices(per_call: u64, prompt_per_m: u64, completion_per_m: u64, fuel_per_g: u64) -> Prices {
     let [per_call, prompt_per_m, completion_per_m, fuel_per_g] =
@@ -61,7 +60,5 @@ fn prices_are_covered_only_if_each_of_them_is() {
 #[test]
 fn an_offer_has_the_bytes_that_databases_hold() {
     let offer = Offer { capacity: 4, prices: prices(1, 2, 3, 5) };
-    let hex: String = [4, 1, 2, 3, 5].map(|number| format!("{number:02x}{:014}", 0)).concat();
-    assert_eq!(const_hex::encode(encode(&offer)), hex);
-    assert_eq!(decode::<Offer>(&const_hex::decode(hex).unwrap()).unwrap(), offer);
+    assert_bytes(&offer, &numbers([4, 1, 2, 3, 5]));
 }

@@ -49,38 +49,10 @@ fn every_byte_keeps_its_place_in_binary() {
 
 #[test]
 fn what_drives_a_terminal_or_hides_is_shown_as_such() {
-    for hidden in [
-        '\0',
-        '\u{7}',
-        '\u{8}',
-        '\r',
-        '\u{1b}',
-        '\u{7f}',
-        '\u{85}',
-        '\u{9b}',
-        '\u{9f}',
-        '\u{61c}',
-        '\u{200b}',
-        '\u{200d}',
-        '\u{200f}',
-        '\u{2028}',
-        '\u{2029}',
-        '\u{202a}',
-        '\u{202e}',
-        '\u{2060}',
-        '\u{2066}',
-        '\u{2069}',
-        '\u{feff}',
-        '\u{e0041}',
-        '\u{115f}',
-        '\u{1160}',
-        '\u{2800}',
-        '\u{3164}',
-        '\u{fe00}',
-        '\u{ffa0}',
-        '\u{e0100}',
-        '\u{e01ef}',
-    ] {
+    let hidden = "\0\u{7}\u{8}\r\u{1b}\u{7f}\u{85}\u{9b}\u{9f}\u{61c}\u{200b}\u{200d}\u{200f}\
+                  \u{2028}\u{2029}\u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\u{feff}\u{e0041}\
+                  \u{115f}\u{1160}\u{2800}\u{3164}\u{fe00}\u{ffa0}\u{e0100}\u{e01ef}";
+    for hidden in hidden.chars() {
         assert!(is_unsafe(hidden), "{hidden:?}");
         assert_eq!("a\u{fffd}b", shorten(&format!("a{hidden}b")));
         assert_eq!("a\u{fffd}b", printable(&format!("a{hidden}b")));

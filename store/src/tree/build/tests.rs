@@ -2,13 +2,11 @@
 
 #![expect(clippy::arithmetic_side_effects, reason = "small numbers of a test")]
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use state::draft::Changes;
-use state::error::StorageError;
 use state::table::Table;
 use state::tables::Accounts;
 use types::Hash;
@@ -17,16 +15,8 @@ use super::{build_cut, build_top};
 use crate::tree::cover::{Cover, Cut};
 use crate::tree::hash::nibbles_above;
 use crate::tree::subtree::{Leaf, Subtree, bit, of_leaves};
-use crate::tree::{NodeSource, key_hash, prove, update};
-
-#[derive(Default)]
-struct Nodes(RefCell<BTreeMap<Vec<u8>, Bytes>>);
-
-impl NodeSource for Nodes {
-    fn node(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
-        Ok(self.0.borrow().get(key).cloned())
-    }
-}
+use crate::tree::tests::Nodes;
+use crate::tree::{key_hash, prove};
 
 /// Cuts leaves that have the same first `bits` bits wherever `cuts` says so.
 fn cut<'a, 'b>(
@@ -62,7 +52,7 @@ fn rebuilt(
     let cover = Cover::new(&subtrees).expect("every key once");
     let (nodes, mut above) = (Nodes::default(), Vec::new());
     let mut emit = |key: Vec<u8>, node: Vec<u8>| {
-        let before = nodes.0.borrow_mut().insert(key, Bytes::from(node));
+        let before = nodes.nodes.borrow_mut().insert(key, Bytes::from(node));
         assert!(before.is_none(), "a node was written twice");
     };
     for (place, (bits, leaves)) in parts.iter().enumerate() {
@@ -99,21 +89,14 @@ proptest! {
         cut_below in 0_usize..20,
     ) {
         let grown = Nodes::default();
-        let update_of = |nodes: &Nodes, version, changes: &Changes| {
-            let update = update(nodes, version, changes).unwrap();
-            for (key, node) in update.nodes {
-                nodes.0.borrow_mut().insert(key, Bytes::from(node));
-            }
-            update.root
-        };
         let first = changes(rows.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-        let root = update_of(&grown, 0, &first);
+        let root = grown.apply(0, &first);
         let mut random = random.into_iter();
         let mut cuts = |bits: usize| random.next().unwrap_or(false) || bits < cut_below.min(6);
         let (whole, nodes) = rebuilt(&rows, &mut cuts);
         prop_assert_eq!(whole.hash, root);
         prop_assert_eq!(whole.leaves, u64::try_from(rows.len()).unwrap());
-        prop_assert_eq!(&*nodes.0.borrow(), &*grown.0.borrow());
+        prop_assert_eq!(&*nodes.nodes.borrow(), &*grown.nodes.borrow());
         // It proves, and it grows on.
         for (key, value) in &rows {
             let key = key_hash(Accounts::ID, key).unwrap();
@@ -121,6 +104,6 @@ proptest! {
             prop_assert_eq!(found.as_ref(), Some(value));
         }
         let next = changes(rows.keys().take(rows.len() / 2).map(|key| (key.clone(), None)));
-        prop_assert_eq!(update_of(&nodes, 1, &next), update_of(&grown, 1, &next));
+        prop_assert_eq!(nodes.apply(1, &next), grown.apply(1, &next));
     }
 }

@@ -7,15 +7,19 @@ use std::sync::Arc;
 use state::tables::Runs;
 use state::view::{Range, Read};
 use state::{BlockBuilder, ChainRules, Changes, Draft, Executed, Forks, Memory, validators};
-use store::snapshots::{Intake, Offer, OfferError, SnapshotStore, Verified};
-use store::tools::{Certificates, Replay, V7Height};
-use store::{CommitBlock, GenesisState, Options, Store};
+use store::snapshots::{
+    ImportError, Intake, Offer, OfferError, Progress, Report, SnapshotStore, Verified, import,
+};
+use store::tools::Replay;
+use store::{Options, Store};
 use types::tx::{
     AgentCancel, AgentFinish, BlobChunk, BlobFinalize, BlobInit, ChatTurn, ValidatorVote,
 };
-use types::{Address, Block, Body, CheckedTx, Hash, Run, SetMember, codec};
+use types::{Block, Body, CheckedTx, Hash, Run, SetMember, codec};
 
-use crate::fixture::{TIME, Wallet, genesis_changes, genesis_hash, proposing, rules};
+use crate::fixture::{TIME, Wallet, begun, genesis_changes, input, proposing, rules};
+use crate::peers;
+use crate::tools::{self, Judge};
 
 /// The certificate of a block: its hash, and the set that may decide it.
 fn certificate(hash: &Hash, set: &[SetMember]) -> Vec<u8> {
@@ -23,21 +27,8 @@ fn certificate(hash: &Hash, set: &[SetMember]) -> Vec<u8> {
 }
 
 /// Accepts [`certificate`] and nothing else.
-pub(super) struct Strict;
-
-impl Certificates for Strict {
-    fn verify(
-        &self,
-        _: V7Height,
-        set: Option<&[SetMember]>,
-        height: u64,
-        hash: &Hash,
-        bytes: &[u8],
-    ) -> Result<Vec<Address>, String> {
-        let is_right = bytes == certificate(hash, set.ok_or("no set")?);
-        if is_right { Ok(Vec::new()) } else { Err(format!("not of block {height} and its set")) }
-    }
-}
+static STRICT: Judge =
+    Judge(|asked| asked.set.is_some_and(|set| asked.certificate == certificate(asked.hash, set)));
 
 /// The rules: VALIDATOR_VOTE from the first block on.
 fn chain_rules() -> Arc<ChainRules> {
@@ -66,22 +57,14 @@ impl Busy {
         validators::put_first(&mut draft, [validator]);
         let mut first = genesis_changes(&wallets);
         first.extend(draft.into_changes());
-        let store = Store::open(path, Options::default()).unwrap();
-        let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &first };
-        store.init(&genesis).unwrap();
+        let store = begun(path, &first);
         let (blocks, runs, blobs, turns) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { store, blocks, first, wallets, runs, blobs, turns }
     }
 
     pub(super) fn replay(&self) -> Replay<'_> {
-        Replay {
-            chain: chain_rules(),
-            genesis_hash: genesis_hash(),
-            genesis_time: TIME,
-            genesis_changes: &self.first,
-            certificates: &Strict,
-            threads: NonZeroUsize::MIN,
-        }
+        let (chain, threads) = (chain_rules(), NonZeroUsize::MIN);
+        Replay { chain, certificates: &STRICT, threads, ..tools::replay(&self.first) }
     }
 
     /// A block of what the bytes name, as far as it is valid there.
@@ -125,31 +108,27 @@ impl Busy {
         let run = self.runs.iter().rev().nth(pick % 3).copied();
         let blob_id = self.blobs.iter().rev().nth(pick % 2).cloned();
         let (conversation_id, bytes) = (Hash::digest(&[act % 3]), vec![7; BLOB_BYTES]);
+        let wallet = &mut self.wallets[who];
         Some(match act % 16 {
             0 | 1 => {
-                let wallet = &mut self.wallets[who];
-                let (tx, _) =
-                    wallet.request(conversation_id, &format!("prompt {}", self.runs.len()));
-                wallet.nonce -= 1;
-                tx.body().clone()
+                let prompt = format!("prompt {}", self.runs.len());
+                let (tx, _) = wallet.request(conversation_id, &prompt);
+                unsent(wallet, &tx)
             }
             2 | 3 => {
-                let tx = self.wallets[who].claim(run?);
-                self.wallets[who].nonce -= 1;
-                tx.body().clone()
+                let tx = wallet.claim(run?);
+                unsent(wallet, &tx)
             }
             4 | 5 => {
                 let index = draft.get::<Runs>(&run?).unwrap()?.step_count;
-                let tx = self.wallets[who].step(run?, index);
-                self.wallets[who].nonce -= 1;
-                tx.body().clone()
+                let tx = wallet.step(run?, index);
+                unsent(wallet, &tx)
             }
             6 => finish(&draft.get::<Runs>(&run?).unwrap()?, pick)?,
             7 => Body::AgentCancel(AgentCancel { agent_run_id: run? }),
             8 => {
-                let tx = self.wallets[who].register("a miner");
-                self.wallets[who].nonce -= 1;
-                tx.body().clone()
+                let tx = wallet.register("a miner");
+                unsent(wallet, &tx)
             }
             9 => Body::ChatTurn(ChatTurn {
                 conversation_id: Hash::ZERO,
@@ -184,24 +163,37 @@ impl Busy {
 
     /// The state of this moment as a peer would offer it: made, and the chain one block further.
     pub(super) fn offered(&mut self, snapshot_store: &Path) -> (SnapshotStore, Offer) {
-        let snapshot_store = SnapshotStore::open(snapshot_store, 2, &self.store).unwrap();
-        snapshot_store.make(&self.store, |_| (), &mut |_| true).unwrap();
-        assert_eq!(
-            snapshot_store.settle(&self.store).unwrap(),
-            None,
-            "no header carries the root yet"
-        );
-        self.block(&[0]);
-        snapshot_store.settle(&self.store).unwrap().expect("an offer");
-        let head = snapshot_store.offers()[0];
-        let bytes = fetch(&snapshot_store, &head.hash, head.bytes);
-        assert_eq!(Hash::digest(&bytes), head.hash);
-        (snapshot_store, Offer::decode(&bytes).unwrap())
+        let store = self.store.clone();
+        peers::offered(&store, snapshot_store, || self.block(&[0]))
     }
 
     pub(super) fn verified(&self, offer: &Offer) -> Result<Verified, OfferError> {
         offer.clone().verify(&self.replay())
     }
+
+    /// An offer that is verified, and the place in a folder for its pieces.
+    pub(super) fn intake(&self, offer: &Offer, dir: &Path) -> (Verified, Intake) {
+        let verified = self.verified(offer).unwrap();
+        let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
+        (verified, intake)
+    }
+
+    /// Makes a database in a folder out of the pieces of an offer.
+    pub(super) fn import(
+        &self,
+        (verified, intake): &(Verified, Intake),
+        dir: &Path,
+        progress: Progress<'_>,
+    ) -> Result<Report, ImportError> {
+        let to = dir.join("new");
+        import(intake, verified, &self.replay(), (&to, Options::default()), progress)
+    }
+}
+
+/// The body of a transaction that a wallet has made and does not send.
+fn unsent(wallet: &mut Wallet, tx: &CheckedTx) -> Body {
+    wallet.nonce -= 1;
+    tx.body().clone()
 }
 
 /// AGENT_FINISH of a run, with the amounts that are right.
@@ -222,10 +214,9 @@ fn finish(run: &Run, pick: usize) -> Option<Body> {
 
 /// Commits a block with the certificate of its set.
 pub(super) fn commit(store: &Store, executed: &Executed) {
-    let Executed { block, changes, events } = executed;
     let set = validators::sets(&*store.latest()).unwrap().unwrap().current;
-    let input = CommitBlock { block, changes, events, missed: &[] };
-    store.commit_block(&input, &certificate(&block.header.hash(), &set)).unwrap();
+    let certificate = certificate(&executed.block.header.hash(), &set);
+    store.commit_block(&input(executed), &certificate).unwrap();
 }
 
 /// Executes and commits blocks of another node.
@@ -236,25 +227,6 @@ pub(super) fn follow(store: &Store, blocks: &[Block]) {
             state::execute_block(&chain_rules(), store.latest(), &parent, block.clone()).unwrap();
         commit(store, &executed);
     }
-}
-
-/// A whole piece, out of small answers.
-pub(crate) fn fetch(snapshot_store: &SnapshotStore, hash: &Hash, bytes: u64) -> Vec<u8> {
-    let mut whole = Vec::new();
-    while u64::try_from(whole.len()).unwrap() < bytes {
-        let offset = u64::try_from(whole.len()).unwrap();
-        whole.extend(snapshot_store.piece(hash, offset, 100_000).unwrap().expect("a piece"));
-    }
-    whole
-}
-
-/// Fetches all that is missing.
-pub(crate) fn fill(intake: &Intake, snapshot_store: &SnapshotStore) -> usize {
-    let missing = intake.missing();
-    for want in &missing {
-        intake.keep(want, &fetch(snapshot_store, &want.hash, want.bytes)).unwrap();
-    }
-    missing.len()
 }
 
 /// All rows of a table.

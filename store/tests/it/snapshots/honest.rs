@@ -6,27 +6,16 @@ use proptest::prelude::*;
 use state::StorageError;
 use state::table::Table;
 use state::tables::{self, Steps};
-use store::snapshots::{ImportError, Intake, Report, SnapshotStore, import};
+use store::Options;
+use store::snapshots::{ImportError, MakeError, SnapshotStore};
 use store::tools::{self, ToolError};
-use store::{Options, Store};
+use tempfile::TempDir;
 use types::Hash;
 
-use super::busy::{Busy, fill, follow, rows};
-
-/// Fetches and imports what the snapshot store offers.
-fn imported(
-    busy: &Busy,
-    snapshot_store: &SnapshotStore,
-    offer: &store::snapshots::Offer,
-    dir: &Path,
-) -> Report {
-    let verified = busy.verified(offer).unwrap();
-    let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
-    fill(&intake, snapshot_store);
-    assert_eq!(intake.missing(), []);
-    let place = (dir.join("new"), Options::default());
-    import(&intake, &verified, &busy.replay(), (&place.0, place.1), &mut |_, _| true).unwrap()
-}
+use super::busy::{Busy, commit, follow, rows};
+use crate::fixture::{data, open, proposing};
+use crate::peers::{fill, imported, newest};
+use crate::tools::{quiet, tamper, verify};
 
 /// Blocks in which everything happens, whatever else random bytes add.
 const STORY: [&[u8]; 9] = [
@@ -55,12 +44,10 @@ proptest! {
         before.iter().for_each(|acts| busy.block(acts));
         random.iter().for_each(|acts| busy.block(acts));
         let kept: Vec<_> = tables::ALL.iter().map(|table| rows(&busy.store, *table)).collect();
-        let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
-        let report = imported(&busy, &snapshot_store, &offer, dir.path());
+        let offer = busy.offered(&dir.path().join("snapshot_store"));
+        let (new, report) = imported(&offer, &busy.replay(), dir.path()).unwrap();
         let height = report.tip.height;
         prop_assert_eq!(height + 1, busy.store.tip().unwrap().height);
-
-        let new = Store::open(&dir.path().join("new"), Options::default()).unwrap();
         prop_assert_eq!(new.tip().unwrap(), report.tip);
         prop_assert_eq!(new.earliest(), height + 1);
         for (table, kept) in tables::ALL.iter().zip(kept) {
@@ -85,29 +72,24 @@ proptest! {
         busy.block(&[]);
         follow(&new, &busy.blocks[busy.blocks.len() - 1..]);
         again.settle(&new).unwrap().expect("an offer");
-        let head = again.offers()[0];
-        let bytes = super::busy::fetch(&again, &head.hash, head.bytes);
-        let offer = store::snapshots::Offer::decode(&bytes).unwrap();
-        let verified = busy.verified(&offer).unwrap();
+        let verified = busy.verified(&newest(&again)).unwrap();
         prop_assert_eq!(verified.tip.height + 1, new.tip().unwrap().height);
     }
 }
 
-fn story(path: &Path) -> Busy {
-    let mut busy = Busy::new(path);
+fn story() -> (TempDir, Busy) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut busy = Busy::new(&data(&dir));
     STORY.iter().for_each(|acts| busy.block(acts));
-    busy
+    (dir, busy)
 }
 
 #[test]
 fn what_happened_before_the_snapshot_is_refused_by_the_earliest_block() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = story(&dir.path().join("data"));
-    let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
-    imported(&busy, &snapshot_store, &offer, dir.path());
-    let path = dir.path().join("new");
-    let new = Store::open(&path, Options::default()).unwrap();
-    let last = offer.manifest.height;
+    let (dir, mut busy) = story();
+    let offer = busy.offered(&dir.path().join("snapshot_store"));
+    let (new, _) = imported(&offer, &busy.replay(), dir.path()).unwrap();
+    let last = offer.1.manifest.height;
     {
         let snapshot = new.snapshot();
         let run = rows(&new, tables::Runs::ID)
@@ -141,32 +123,30 @@ fn what_happened_before_the_snapshot_is_refused_by_the_earliest_block() {
     // Nor can it be executed again from genesis.
     let file = dir.path().join("blocks");
     for range in [(1, None), (last, None)] {
-        let error = tools::export(&new, &file, range, &mut |_, _| ()).unwrap_err();
+        let error = tools::export(&new, &file, range, &mut quiet).unwrap_err();
         assert!(matches!(error, ToolError::Storage(StorageError::History { .. })), "{error}");
     }
     follow(&new, &busy.blocks[usize::try_from(last).unwrap()..]);
-    assert_eq!(tools::export(&new, &file, (last + 1, None), &mut |_, _| ()).unwrap(), 1);
-    let scratch = dir.path().join("scratch");
-    let verified = tools::verify(&new, &scratch, &busy.replay(), &mut |_, _| ()).unwrap();
+    assert_eq!(tools::export(&new, &file, (last + 1, None), &mut quiet).unwrap(), 1);
+    let verified = verify(&new, dir.path(), &busy.replay()).unwrap();
     assert_eq!((verified.earliest, verified.tip), (last + 1, busy.store.tip().unwrap()));
     drop(new);
-    let error =
-        tools::rollback(&path, Options::default(), &busy.replay(), &mut |_, _| ()).unwrap_err();
+    let path = dir.path().join("new");
+    let back = tools::rollback(&path, Options::default(), &busy.replay(), &mut quiet);
+    let error = back.unwrap_err();
     assert!(matches!(error, ToolError::Storage(StorageError::History { .. })), "{error}");
 }
 
 #[test]
 fn a_snapshot_outlives_a_restart_of_its_server_and_gives_way_to_newer_ones() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = story(&dir.path().join("data"));
-    let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
-    let verified = busy.verified(&offer).unwrap();
-    let intake = Intake::open(&dir.path().join("intake"), &verified.offer.manifest).unwrap();
+    let (dir, mut busy) = story();
+    let folder = dir.path().join("snapshot_store");
+    let (snapshot_store, offer) = busy.offered(&folder);
+    let (_, intake) = busy.intake(&offer, dir.path());
     let all = fill(&intake, &snapshot_store);
     let head = snapshot_store.offers();
     drop(snapshot_store);
-    let snapshot_store =
-        SnapshotStore::open(&dir.path().join("snapshot_store"), 2, &busy.store).unwrap();
+    let snapshot_store = SnapshotStore::open(&folder, 2, &busy.store).unwrap();
     assert_eq!(snapshot_store.offers(), head);
     for _ in 0..3 {
         snapshot_store.make(&busy.store, |_| (), &mut |_| true).unwrap();
@@ -178,19 +158,14 @@ fn a_snapshot_outlives_a_restart_of_its_server_and_gives_way_to_newer_ones() {
     assert_eq!(heights, [tip - 1, tip - 2]);
     assert_eq!(snapshot_store.piece(&head[0].hash, 0, 10).unwrap(), None);
     // What did not change since has the same name, and is not fetched again.
-    let newest = snapshot_store.offers()[0];
-    let bytes = super::busy::fetch(&snapshot_store, &newest.hash, newest.bytes);
-    let offer = store::snapshots::Offer::decode(&bytes).unwrap();
-    let verified = busy.verified(&offer).unwrap();
-    let intake = Intake::open(&dir.path().join("intake"), &verified.offer.manifest).unwrap();
+    let (_, intake) = busy.intake(&newest(&snapshot_store), dir.path());
     let missing = intake.missing().len();
     assert!(missing < all, "{missing} of {all}");
 }
 
 #[test]
 fn writing_can_be_stopped_and_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let busy = story(&dir.path().join("data"));
+    let (dir, busy) = story();
     let folder = dir.path().join("snapshot_store");
     let snapshot_store = SnapshotStore::open(&folder, 2, &busy.store).unwrap();
     for last in [0, 3, 70] {
@@ -201,23 +176,22 @@ fn writing_can_be_stopped_and_leaves_nothing() {
                 calls <= last
             })
             .unwrap_err();
-        assert!(matches!(error, store::snapshots::MakeError::Stopped), "{error}");
+        assert!(matches!(error, MakeError::Stopped), "{error}");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     }
 }
 
 #[test]
 fn a_database_without_the_links_offers_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let busy = story(&path);
+    let (dir, busy) = story();
+    let path = data(&dir);
     let links = rows(&busy.store, validator_links());
     assert!(!links.is_empty(), "the story changes the validators");
     drop(busy);
-    crate::tools::tamper(&path, "validator_links", &links[0].0, None);
-    let store = Store::open(&path, Options::default()).unwrap();
-    let snapshot_store =
-        SnapshotStore::open(&dir.path().join("snapshot_store"), 2, &store).unwrap();
+    tamper(&path, "validator_links", &links[0].0, None);
+    let store = open(&path);
+    let folder = dir.path().join("snapshot_store");
+    let snapshot_store = SnapshotStore::open(&folder, 2, &store).unwrap();
     snapshot_store.make(&store, |_| (), &mut |_| true).unwrap();
     let mut busy = Busy::new(&dir.path().join("other"));
     busy.store = store;
@@ -226,10 +200,10 @@ fn a_database_without_the_links_offers_nothing() {
         busy.replay().chain,
         busy.store.latest(),
         parent,
-        &crate::fixture::proposing(),
+        &proposing(),
         parent.timestamp + 1,
     );
-    super::busy::commit(&busy.store, &builder.unwrap().finish().unwrap());
+    commit(&busy.store, &builder.unwrap().finish().unwrap());
     assert_eq!(snapshot_store.settle(&busy.store).unwrap(), None);
 }
 
@@ -239,30 +213,26 @@ fn validator_links() -> state::table::TableId {
 
 #[test]
 fn an_import_that_is_stopped_leaves_no_database_and_begins_anew_with_the_same_chunks() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = story(&dir.path().join("data"));
+    let (dir, mut busy) = story();
     let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
-    let verified = busy.verified(&offer).unwrap();
-    let intake = Intake::open(&dir.path().join("intake"), &verified.offer.manifest).unwrap();
-    assert!(fill(&intake, &snapshot_store) > 1, "one chunk more than it is told of");
+    let verified = busy.intake(&offer, dir.path());
+    assert!(fill(&verified.1, &snapshot_store) > 1, "one chunk more than it is told of");
     let (to, mut told) = (dir.path().join("new"), 0);
     let mut stop = |_, _| {
         told += 1;
         false
     };
-    let place = || (to.as_path(), Options::default());
-    let error = import(&intake, &verified, &busy.replay(), place(), &mut stop).unwrap_err();
+    let error = busy.import(&verified, dir.path(), &mut stop).unwrap_err();
     assert!(matches!(error, ImportError::Stopped), "{error}");
     assert_eq!((1, false), (told, to.exists()));
-    assert_eq!(intake.missing(), []);
-    import(&intake, &verified, &busy.replay(), place(), &mut |_, _| true).unwrap();
+    assert_eq!(verified.1.missing(), []);
+    busy.import(&verified, dir.path(), &mut |_, _| true).unwrap();
 }
 
 /// What a crash of the machine may leave, if the disk does not keep its promises.
 #[test]
 fn a_snapshot_with_a_file_that_is_missing_or_cut_off_is_removed_at_the_next_start() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = story(&dir.path().join("data"));
+    let (dir, mut busy) = story();
     let folder = dir.path().join("snapshot_store");
     let harms: [fn(&Path); 4] = [
         |made| std::fs::remove_file(made.join("rows")).unwrap(),
@@ -284,8 +254,7 @@ fn a_snapshot_with_a_file_that_is_missing_or_cut_off_is_removed_at_the_next_star
 /// A manifest of the first format had a depth in the place of ranges.
 #[test]
 fn a_snapshot_of_the_first_format_is_removed_at_the_next_start() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = story(&dir.path().join("data"));
+    let (dir, mut busy) = story();
     let folder = dir.path().join("snapshot_store");
     let (_, offer) = busy.offered(&folder);
     let manifest = offer.manifest;

@@ -1,14 +1,12 @@
 //! A process that is killed while it imports leaves no half database, and loses no chunk.
 
 use std::env;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use store::snapshots::{Intake, import};
-use store::{Options, Store};
-
-use super::busy::{Busy, fetch};
+use super::busy::{Busy, follow};
+use crate::fixture::open;
+use crate::kill::child;
+use crate::peers::fetch;
 
 /// Tells the test program to be the process that is killed; its value is the folder.
 const CHILD: &str = "OMBRA_TEST_SNAPSHOT_CHILD";
@@ -29,18 +27,17 @@ fn imports_until_it_is_killed() {
     let work = tempfile::tempdir_in(dir).unwrap();
     let mut busy = busy(work.path(), "chain");
     let (snapshot_store, offer) = busy.offered(&work.path().join("snapshot_store"));
-    let verified = busy.verified(&offer).unwrap();
-    let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
+    let verified = busy.intake(&offer, dir);
+    let (_, intake) = &verified;
     for want in intake.missing() {
         intake.keep(&want, &fetch(&snapshot_store, &want.hash, want.bytes)).unwrap();
         println!("\nkept");
     }
-    let place = (dir.join("new"), Options::default());
     let mut tell = |_, _| {
         println!("\nimported a chunk");
         true
     };
-    import(&intake, &verified, &busy.replay(), (&place.0, place.1), &mut tell).unwrap();
+    busy.import(&verified, dir, &mut tell).unwrap();
     println!("\ndone");
 }
 
@@ -49,13 +46,8 @@ fn a_kill_costs_nothing_that_was_kept_and_makes_no_half_database() {
     let dir = tempfile::tempdir().unwrap();
     let (mut kept, new) = (0, dir.path().join("new"));
     for lines in [3, 6, 9, usize::MAX] {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["snapshots::killed::imports_until_it_is_killed", "--exact", "--nocapture"])
-            .env(CHILD, dir.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let test = "snapshots::killed::imports_until_it_is_killed";
+        let (mut child, out) = child(test, CHILD, dir.path());
         let told = out
             .map_while(Result::ok)
             .filter(|line| ["kept", "imported a chunk", "done"].contains(&line.as_str()));
@@ -76,9 +68,9 @@ fn a_kill_costs_nothing_that_was_kept_and_makes_no_half_database() {
         kept = there;
     }
     let mut expected = busy(dir.path(), "same");
-    let store = Store::open(&new, Options::default()).unwrap();
+    let store = open(&new);
     assert_eq!(store.tip().unwrap(), expected.store.tip().unwrap());
     expected.block(&[0]);
-    super::busy::follow(&store, &expected.blocks[expected.blocks.len() - 1..]);
+    follow(&store, &expected.blocks[expected.blocks.len() - 1..]);
     assert_eq!(store.tip().unwrap(), expected.store.tip().unwrap());
 }

@@ -2,26 +2,28 @@
 
 use std::fs;
 
-use store::Options;
-use store::snapshots::{ImportError, Intake, Offer, OfferError, import};
+use store::snapshots::{ImportError, Intake, Offer, OfferError};
+use tempfile::TempDir;
 use types::Hash;
 
-use super::busy::{Busy, fetch, fill};
+use super::busy::Busy;
+use crate::fixture::data;
+use crate::peers::{fetch, fill};
 
 /// A small chain: an open run, a changed set of validators, turns, a complete and an open blob.
-fn chain(dir: &std::path::Path) -> Busy {
-    let mut busy = Busy::new(&dir.join("data"));
+fn chain() -> (TempDir, Busy) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut busy = Busy::new(&data(&dir));
     for acts in [[0x10, 0xcd, 0x0a, 0x0b].as_slice(), &[0x6b, 0x32, 0x09], &[0x0a, 0x0b, 0x34], &[]]
     {
         busy.block(acts);
     }
-    busy
+    (dir, busy)
 }
 
 #[test]
 fn an_offer_with_any_changed_bit_leads_nowhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = chain(dir.path());
+    let (dir, mut busy) = chain();
     let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
     assert!(!offer.links.is_empty(), "the validators changed");
     let good = offer.encode();
@@ -57,12 +59,9 @@ fn an_offer_with_any_changed_bit_leads_nowhere() {
 
 #[test]
 fn a_chunk_with_any_changed_bit_is_refused_before_it_is_kept() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = chain(dir.path());
+    let (dir, mut busy) = chain();
     let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
-    let verified = busy.verified(&offer).unwrap();
-    let folder = dir.path().join("intake");
-    let intake = Intake::open(&folder, &verified.offer.manifest).unwrap();
+    let (_, intake) = busy.intake(&offer, dir.path());
     for want in intake.missing() {
         let good = fetch(&snapshot_store, &want.hash, want.bytes);
         let step = (good.len() / 600).max(1);
@@ -74,20 +73,15 @@ fn a_chunk_with_any_changed_bit_is_refused_before_it_is_kept() {
         }
         intake.keep(&want, &good[..good.len() - 1]).expect_err("cut off");
         intake.keep(&want, &[good.as_slice(), &[0]].concat()).expect_err("too long");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(dir.path().join("intake")).unwrap().count(), 0);
     }
 }
 
 type Lie = fn(&mut Vec<u8>);
 
 /// Another extra in the place of an honest one, with its right hash.
-fn with_extra(
-    offer: &Offer,
-    change: impl FnOnce(&mut Vec<u8>),
-    bytes: Vec<u8>,
-) -> (Offer, Vec<u8>) {
-    let mut bytes = bytes;
-    change(&mut bytes);
+fn with_extra(offer: &Offer, lie: Lie, mut bytes: Vec<u8>) -> (Offer, Vec<u8>) {
+    lie(&mut bytes);
     let mut offer = offer.clone();
     let extra = &mut offer.manifest.extras[0];
     extra.hash = Hash::digest(&bytes);
@@ -97,8 +91,7 @@ fn with_extra(
 
 #[test]
 fn bytes_of_a_complete_blob_that_are_not_its_own_are_found_before_there_is_a_database() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = chain(dir.path());
+    let (dir, mut busy) = chain();
     let (snapshot_store, honest) = busy.offered(&dir.path().join("snapshot_store"));
     let extra = honest.manifest.extras[0];
     let bytes = fetch(&snapshot_store, &extra.hash, extra.bytes);
@@ -114,27 +107,23 @@ fn bytes_of_a_complete_blob_that_are_not_its_own_are_found_before_there_is_a_dat
     ];
     for (name, lie) in lies {
         let (offer, bytes) = with_extra(&honest, lie, bytes.clone());
-        let verified = busy.verified(&offer).unwrap();
-        let intake = Intake::open(&dir.path().join("intake"), &verified.offer.manifest).unwrap();
+        let verified = busy.intake(&offer, dir.path());
+        let (_, intake) = &verified;
         for want in intake.missing() {
             let is_lie = want.hash == offer.manifest.extras[0].hash;
             let chunk =
                 if is_lie { bytes.clone() } else { fetch(&snapshot_store, &want.hash, want.bytes) };
             intake.keep(&want, &chunk).unwrap();
         }
-        let to = dir.path().join("new");
-        let place = (to.as_path(), Options::default());
-        let error =
-            import(&intake, &verified, &busy.replay(), place, &mut |_, _| true).unwrap_err();
+        let error = busy.import(&verified, dir.path(), &mut |_, _| true).unwrap_err();
         assert!(matches!(&error, ImportError::Offer(OfferError::Extras { .. })), "{name}: {error}");
-        assert!(!to.exists(), "{name}");
+        assert!(!dir.path().join("new").exists(), "{name}");
     }
 }
 
 #[test]
 fn a_link_cannot_be_left_out_doubled_or_moved() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = chain(dir.path());
+    let (dir, mut busy) = chain();
     busy.block(&[0x7d]);
     busy.block(&[]);
     busy.block(&[]);
@@ -157,21 +146,16 @@ fn a_link_cannot_be_left_out_doubled_or_moved() {
 
 #[test]
 fn a_file_that_was_damaged_on_the_disk_is_fetched_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut busy = chain(dir.path());
+    let (dir, mut busy) = chain();
     let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
-    let verified = busy.verified(&offer).unwrap();
-    let folder = dir.path().join("intake");
-    let intake = Intake::open(&folder, &verified.offer.manifest).unwrap();
-    fill(&intake, &snapshot_store);
-    let path = folder.join(offer.manifest.extras[0].hash.to_string());
+    let verified = busy.intake(&offer, dir.path());
+    fill(&verified.1, &snapshot_store);
+    let path = dir.path().join("intake").join(offer.manifest.extras[0].hash.to_string());
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let to = dir.path().join("new");
-    let place = (to.as_path(), Options::default());
-    let error = import(&intake, &verified, &busy.replay(), place, &mut |_, _| true).unwrap_err();
+    let error = busy.import(&verified, dir.path(), &mut |_, _| true).unwrap_err();
     assert!(matches!(error, ImportError::Missing { .. }), "{error}");
-    assert_eq!(fill(&intake, &snapshot_store), 1);
-    import(&intake, &verified, &busy.replay(), place, &mut |_, _| true).unwrap();
+    assert_eq!(fill(&verified.1, &snapshot_store), 1);
+    busy.import(&verified, dir.path(), &mut |_, _| true).unwrap();
 }

@@ -33,9 +33,20 @@ fn parameter(name: &str, of_type: Type) -> Parameter {
     Parameter { name: name.to_owned(), of_type }
 }
 
-fn inputs(types: &[&str]) -> Method {
-    let inputs = types.iter().map(|name| parameter("", of_type(name, Vec::new()))).collect();
+fn taking(inputs: Vec<Parameter>) -> Method {
     Method { name: "f".to_owned(), inputs, outputs: Vec::new() }
+}
+
+fn answering(outputs: Vec<Parameter>) -> Method {
+    Method { name: "f".to_owned(), inputs: Vec::new(), outputs }
+}
+
+fn unnamed(types: &[&str]) -> Vec<Parameter> {
+    types.iter().map(|name| parameter("", of_type(name, Vec::new()))).collect()
+}
+
+fn inputs(types: &[&str]) -> Method {
+    taking(unnamed(types))
 }
 
 /// A type, at most so many tuples deep.
@@ -168,8 +179,7 @@ proptest! {
             (0..source.below(4)).map(|_| some_type(&mut source, 3)).collect();
         let (texts, values): (Vec<_>, Vec<_>) =
             types.iter().map(|it| some_value(&mut source, it)).unzip();
-        let inputs: Vec<Parameter> = types.into_iter().map(|it| parameter("", it)).collect();
-        let method = Method { name: "f".into(), inputs: Vec::new(), outputs: inputs };
+        let method = answering(types.into_iter().map(|it| parameter("", it)).collect());
         let theirs = DynSolValue::Tuple(values).abi_encode_params();
         prop_assume!(theirs.len() <= 16_384);
         let ours = method.encode_answer(&format!("[{}]", texts.join(","))).unwrap();
@@ -184,8 +194,7 @@ proptest! {
         noise in vec(prop_oneof![Just(0), Just(0x20), any::<u8>()], 0..400),
     ) {
         let mut source = Source(shape.iter());
-        let outputs = vec![parameter("", some_type(&mut source, 3))];
-        let method = Method { name: "f".into(), inputs: Vec::new(), outputs };
+        let method = answering(vec![parameter("", some_type(&mut source, 3))]);
         if let Ok(decoded) = method.decode_answer(&noise) {
             let again = format!("[{}]", values_of(&decoded).join(","));
             prop_assert_eq!(method.encode_answer(&again).unwrap(), noise);
@@ -196,11 +205,7 @@ proptest! {
 #[test]
 fn a_made_up_name_never_stands_for_two_arguments() {
     let number = || of_type("uint8", Vec::new());
-    let method = Method {
-        name: "f".into(),
-        inputs: vec![parameter("arg1", number()), parameter("", number())],
-        outputs: Vec::new(),
-    };
+    let method = taking(vec![parameter("arg1", number()), parameter("", number())]);
     let by_name = method.encode_arguments("{\"arg1\":1,\"arg1_\":2}").unwrap();
     assert_eq!(by_name, method.encode_arguments("[1,2]").unwrap());
     let missing = rejection(&method, "{\"arg1\":1}");
@@ -217,14 +222,10 @@ fn arguments_are_given_by_position_or_by_name() {
         parameter("to", of_type("address", Vec::new())),
         parameter("amount", of_type("uint256", Vec::new())),
     ];
-    let method = Method {
-        name: "pay".into(),
-        inputs: vec![
-            parameter("orders", of_type("tuple[]", order)),
-            parameter("", of_type("bool", Vec::new())),
-        ],
-        outputs: Vec::new(),
-    };
+    let method = taking(vec![
+        parameter("orders", of_type("tuple[]", order)),
+        parameter("", of_type("bool", Vec::new())),
+    ]);
     let address = "11".repeat(20);
     let by_position = format!("[[[\"{address}\",7]],true]");
     let by_name =
@@ -301,14 +302,10 @@ fn integers_are_exact_to_256_bits_and_nothing_else() {
 
 #[test]
 fn an_answer_has_one_form() {
-    let method = |types: &[&str]| {
-        let inputs = inputs(types).inputs;
-        Method { name: "f".into(), inputs: Vec::new(), outputs: inputs }
-    };
     let word = |last: u8| format!("{last:064x}");
     let text = format!("{}{}{}", word(32), word(2), "6869".to_owned() + &"0".repeat(60));
     let read = |types: &[&str], hex: &str| {
-        let decoded = method(types).decode_answer(&const_hex::decode(hex).unwrap());
+        let decoded = answering(unnamed(types)).decode_answer(&const_hex::decode(hex).unwrap());
         decoded.map_err(|error| error.to_string())
     };
     let one = "[{\"name\":\"\",\"type\":\"string\",\"value\":\"hi\"}]";
@@ -371,8 +368,7 @@ fn types_of_any_size_and_places_that_meet_take_no_more_than_their_bytes() {
     assert!(rejection(&method, "[[[]]]").contains("at most 16380 bytes"));
 
     // Every array's places lead to one array: 170^4 values if they were followed.
-    let outputs = inputs(&["uint8[][][][]"]).inputs;
-    let bomb = Method { name: "f".into(), inputs: Vec::new(), outputs };
+    let bomb = answering(unnamed(&["uint8[][][][]"]));
     let mut bytes = vec![0; 31];
     bytes.push(32);
     for _ in 0..3 {

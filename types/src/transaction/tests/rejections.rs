@@ -1,6 +1,6 @@
 //! Every way to be MALFORMED, with the field, the value and the expectation.
 
-use crate::testing::{Draft, bodies, body, limits};
+use crate::testing::{self, Draft, bodies, body, limits};
 use crate::{Body, Code, Rejection, SizeLimits, Transaction};
 
 const INTEGER: &str = "an integer from 0 to 9007199254740991 in plain digits";
@@ -25,82 +25,14 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 /// A member and what it must be.
 type Member = (&'static str, &'static str);
 
-/// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 25] = [
-    (
-        "CHAT_TURN",
-        "conversationId:hash role:text content:text \
-         | contentBlobId:text parentTurnHash:hash agentRunId:hash attachments:list",
-    ),
-    (
-        "AGENT_REQUEST",
-        "agentRunId:hash conversationId:hash prompt:text toolsWhitelist:list maxFee:amount \
-         maxSteps:integer | promptBlobId:text modelHint:text",
-    ),
-    ("AGENT_CLAIM", "agentRunId:hash minerAddress:address modelInfo:text hardwareTier:text |"),
-    (
-        "AGENT_STEP",
-        "agentRunId:hash stepIndex:integer outputTokens:integer outputHash:hash \
-         | thoughtBlobId:text toolCalls:list outputBlobId:text",
-    ),
-    (
-        "AGENT_FINISH",
-        "agentRunId:hash totalTokensOut:integer status:text minerReward:amount userRefund:amount \
-         networkFee:amount | finalAnswerInline:text finalAnswerBlobId:text",
-    ),
-    ("AGENT_CANCEL", "agentRunId:hash |"),
-    ("TRANSFER", "to:address amount:amount fee:amount |"),
-    ("MINER_REGISTER", "name:text capabilities:list modelInfo:text |"),
-    (
-        "SOCIAL_BLOB_INIT",
-        "blobId:text contentType:text totalBytes:integer totalChunks:integer contentHash:hash |",
-    ),
-    ("SOCIAL_BLOB_CHUNK", "blobId:text chunkIndex:integer chunkDataBase64:text |"),
-    ("SOCIAL_BLOB_FINALIZE", "blobId:text |"),
-    ("VALIDATOR_VOTE", "candidateKey:hash power:integer expiresAt:integer |"),
-    ("FORK_VOTE", "fork:text height:integer |"),
-    ("PARAM_VOTE", "name:text value:integer height:integer |"),
-    ("MINER_BOND", "amount:amount |"),
-    ("MINER_UNBOND", "amount:amount |"),
-    ("AGENT_REFUSE", "agentRunId:hash |"),
-    (
-        "EVIDENCE",
-        "validatorKey:hash height:integer round:integer kind:text firstValue:text \
-         firstSignature:signature secondValue:text secondSignature:signature \
-         | firstValidRound:integer secondValidRound:integer",
-    ),
-    ("AGENT_REGISTER", "agentId:hash metadata:text |"),
-    ("AGENT_RETIRE", "agentId:hash |"),
-    (
-        "MINER_OFFER",
-        "executor:text capacity:integer perCall:amount promptPerM:amount completionPerM:amount \
-         fuelPerG:amount |",
-    ),
-    (
-        "AGENT_CALL",
-        "callId:hash agentId:hash agentVersion:text payload:text consensus:text \
-         committeeSize:integer prices:object limits:object maxFee:amount timeoutMs:integer \
-         | threshold:integer appealable:boolean onResult:list conversationId:hash",
-    ),
-    ("CALL_COMMIT", "callId:hash round:integer commitment:hash |"),
-    (
-        "CALL_REVEAL",
-        "callId:hash round:integer salt:hash outcome:text result:text inputTokens:integer \
-         outputTokens:integer fuel:integer receiptHash:hash | reason:text",
-    ),
-    ("CALL_APPEAL", "callId:hash |"),
-];
-
 /// The members of a kind: required, then optional.
 fn members(type_name: &str) -> (Vec<Member>, Vec<Member>) {
-    let (_, row) = TABLE.iter().find(|(name, _)| *name == type_name).unwrap();
-    let (required, optional) = row.split_once('|').unwrap();
-    let read = |half: &'static str| half.split_whitespace().map(member).collect();
+    let [required, optional] = testing::members(type_name);
+    let read = |half: Vec<Member>| half.into_iter().map(member).collect();
     (read(required), read(optional))
 }
 
-fn member(text: &'static str) -> Member {
-    let (key, kind) = text.split_once(':').unwrap();
+fn member((key, kind): Member) -> Member {
     let rule = match kind {
         "hash" => HEX_64,
         "signature" => HEX_128,
@@ -198,19 +130,9 @@ fn integers_are_plain_digits_up_to_two_to_the_53_minus_1() {
             for raw in ["0", "1", "9007199254740991"] {
                 assert!(draft.clone().with(key, raw).parse().is_ok(), "{key} {raw}");
             }
-            for raw in [
-                "-0",
-                "-1",
-                "1.0",
-                "0.0",
-                "1e3",
-                "1E3",
-                "1e-1",
-                "9007199254740992",
-                "18446744073709551615",
-                "18446744073709551616",
-                "1e400",
-            ] {
+            let others = "-0 -1 1.0 0.0 1e3 1E3 1e-1 9007199254740992 18446744073709551615 \
+                          18446744073709551616 1e400";
+            for raw in others.split_whitespace() {
                 assert_refused(&draft.clone().with(key, raw), key, raw, INTEGER);
             }
             let long = "9".repeat(100_000);
@@ -235,23 +157,10 @@ fn amounts_are_plain_decimal_strings() {
             for text in ["0", "1", "18446744073709551615"] {
                 assert!(draft.clone().with(key, &format!("\"{text}\"")).parse().is_ok());
             }
-            for text in [
-                "",
-                " 1",
-                "1 ",
-                "+1",
-                "-1",
-                "00",
-                "01",
-                "1.0",
-                "1e3",
-                "0x1",
-                "1_000",
-                "١",
-                "18446744073709551616",
-                "99999999999999999999",
-                "100000000000000000000",
-            ] {
+            let bad = "+1 -1 00 01 1.0 1e3 0x1 1_000 ١ 18446744073709551616 99999999999999999999 \
+                       100000000000000000000";
+            let others = ["", " 1", "1 "];
+            for text in bad.split_whitespace().chain(others) {
                 assert_refused(&draft.clone().with(key, &format!("\"{text}\"")), key, text, AMOUNT);
             }
         }
