@@ -38,6 +38,11 @@ fn at(height: u64, set: &[SetMember]) -> VotingBlock<'_> {
     VotingBlock { height, set, is_new_set: height == 1, delay: DELAY }
 }
 
+/// The first block of a new set.
+fn new_set(height: u64, set: &[SetMember]) -> VotingBlock<'_> {
+    VotingBlock { is_new_set: true, ..at(height, set) }
+}
+
 /// The tally after blocks with these votes, by height.
 fn after(set: &[SetMember], blocks: &[(u64, &[Transaction])]) -> Tally {
     let mut tally = Tally::default();
@@ -86,10 +91,8 @@ fn the_delay_is_asked_of_the_vote_that_completes_the_quorum() {
     assert_eq!(in_time.fixed()["v7"], FixedFork { height: 30, since: 20 });
     let too_late = after(&four, &[(1, &all[..2]), (21, &all[2..])]);
     assert_eq!(*too_late.fixed(), BTreeMap::new());
-    assert!(
-        !too_late.votes().contains_key(&address(3)),
-        "a vote that is too near counts for nothing"
-    );
+    let has_counted = too_late.votes().contains_key(&address(3));
+    assert!(!has_counted, "a vote that is too near counts for nothing");
 }
 
 #[test]
@@ -98,26 +101,24 @@ fn a_change_of_the_set_takes_votes_away_and_can_complete_a_quorum() {
     let three = set(&[2, 1, 0, 1]);
     let votes = [vote(1, "v7", 90), vote(2, "v7", 90)];
     let mut tally = after(&four, &[(1, &votes)]);
-    let new = VotingBlock { is_new_set: true, ..at(7, &three) };
-    tally.count(&new, []);
+    tally.count(&new_set(7, &three), []);
     assert_eq!(tally.fixed()["v7"], FixedFork { height: 90, since: 7 });
     // What is fixed stays as it was fixed, whatever sets come.
-    tally.count(&VotingBlock { is_new_set: true, ..at(9, &four) }, []);
-    tally.count(&VotingBlock { is_new_set: true, ..at(10, &three) }, []);
+    tally.count(&new_set(9, &four), []);
+    tally.count(&new_set(10, &three), []);
     assert_eq!(tally.fixed()["v7"], FixedFork { height: 90, since: 7 });
     // The height has to be far enough ahead of the block that completes the quorum.
     for (height, is_in_time) in [(7 + DELAY, true), (6 + DELAY, false)] {
         let near = [vote(1, "v7", height), vote(2, "v7", height)];
         let mut tally = after(&four, &[(1, &near)]);
-        tally.count(&new, []);
+        tally.count(&new_set(7, &three), []);
         assert_eq!(tally.fixed().contains_key("v7"), is_in_time, "{height}");
     }
     let mut left = after(&four, &[(1, &votes)]);
-    let without = set(&[0, 1, 1, 1]);
-    left.count(&VotingBlock { is_new_set: true, ..at(7, &without) }, []);
+    left.count(&new_set(7, &set(&[0, 1, 1, 1])), []);
     assert_eq!(left.votes().keys().copied().collect::<Vec<_>>(), [address(2)]);
     // Who comes back has to vote again.
-    left.count(&VotingBlock { is_new_set: true, ..at(8, &four) }, &[vote(3, "v7", 90)]);
+    left.count(&new_set(8, &four), &[vote(3, "v7", 90)]);
     assert_eq!(*left.fixed(), BTreeMap::new());
 }
 

@@ -2,15 +2,32 @@
 
 #![expect(clippy::arithmetic_side_effects, reason = "small numbers of a test")]
 
+use std::sync::Arc;
+
+use types::agent::ExecutorId;
 use types::call::{
     Answer, Appeal, Call, CallLimits, CallMember, CallRound, CallStatus, CallTerms, Commitment,
     Conditional, Consensus, Outcome, Reveal, When,
 };
-use types::{Address, Amount, Hash, Prices, TxLocation, Usage};
+use types::{Address, Amount, Hash, Prices, Supply, TxLocation, Usage};
 
 use super::appeal;
 use super::decision::decide;
 use super::settlement::{Settled, settle};
+use crate::draft::Draft;
+use crate::memory::Memory;
+use crate::tables::Supplies;
+
+/// A state without anything but money.
+pub(super) fn draft() -> Draft {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    draft.put::<Supplies>(&(), &Supply { genesis: Amount::MAX, ..Supply::default() });
+    draft
+}
+
+pub(super) fn model(number: u8) -> ExecutorId {
+    ExecutorId::Model { manifest: Hash::new([number; 32]) }
+}
 
 /// What a member does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,6 +236,11 @@ impl Scene {
     /// What the settlement does.
     pub(super) fn settled(&self) -> Settled {
         settle(&self.call, &self.members).unwrap()
+    }
+
+    /// What each member loses.
+    pub(super) fn lost(&self) -> Vec<u64> {
+        self.dues().iter().map(|due| due.1).collect()
     }
 
     /// What each member gets and loses.

@@ -8,36 +8,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use types::agent::ExecutorId;
-use types::{Address, Amount, Bond, Event, Hash, Offer, Params, Prices, Supply};
+use types::{Address, Amount, Bond, Event, Hash, Offer, Params, Prices};
 
 use super::eligible::{Draw, Wanted, candidates};
 use super::roster::Roster;
+use super::scene::{draft, model};
 use super::{assignments, offers};
 use crate::bonds;
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::memory::Memory;
 use crate::table::TableId;
-use crate::tables::{Bonds, OfferCounts, Offers, OffersByExecutor, Supplies};
+use crate::tables::{Bonds, OfferCounts, Offers, OffersByExecutor};
 use crate::view::{self, Range, RawRow, Read};
 
 const LEAST: u64 = 10_000_000;
 const CALL: Hash = Hash::new([7; 32]);
 
-fn draft() -> Draft {
-    let mut draft = Draft::new(Arc::new(Memory::default()));
-    draft.put::<Supplies>(&(), &Supply { genesis: Amount::MAX, ..Supply::default() });
-    draft
-}
-
 fn miner(number: u16) -> Address {
     let mut bytes = [0; 20];
     bytes[..2].copy_from_slice(&number.to_be_bytes());
     Address::new(bytes)
-}
-
-fn model(number: u8) -> ExecutorId {
-    ExecutorId::Model { manifest: Hash::new([number; 32]) }
 }
 
 fn prices(per_call: u64) -> Prices {
@@ -67,11 +58,9 @@ fn bond(draft: &Draft, number: u16) -> Bond {
 
 /// What a draw of a call for 5 micro is from, and whose seat would stay empty.
 fn drawn_from(draft: &Draft, executors: &[ExecutorId], draw: Draw) -> Vec<(Address, bool)> {
-    let excluded = BTreeSet::new();
+    let (prices, excluded) = (prices(5), BTreeSet::new());
     let lock = Amount::new(100);
-    let prices = prices(5);
-    let wanted = Wanted { executors, prices: &prices, lock, excluded: &excluded, draw };
-    names(draft, &wanted)
+    names(draft, &Wanted { executors, prices: &prices, lock, excluded: &excluded, draw })
 }
 
 fn names(draft: &Draft, wanted: &Wanted<'_>) -> Vec<(Address, bool)> {
@@ -283,11 +272,8 @@ fn what_a_call_locks_is_given_back_but_for_what_is_burned_and_never_more() {
 
     bonds::lock_for_call(&mut draft, CALL, miner(2), amount).unwrap();
     let event = bonds::release_of_call(&mut draft, CALL, miner(2), (amount, Amount::MAX)).unwrap();
-    let unlocked = Amount::ZERO;
-    assert_eq!(
-        event,
-        Event::CallBondUnlocked { call_id: CALL, miner: miner(2), unlocked, burned: amount }
-    );
+    let (miner, unlocked) = (miner(2), Amount::ZERO);
+    assert_eq!(event, Event::CallBondUnlocked { call_id: CALL, miner, unlocked, burned: amount });
 }
 
 /// What changes where offers stand.

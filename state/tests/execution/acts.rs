@@ -4,16 +4,15 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use types::agent::ExecutorId;
-use types::tx::{
-    AgentFinish, AgentRefuse, AgentRegister, AgentRequest, AgentRetire, ForkVote, MinerBond,
-    MinerOffer, MinerRegister, MinerUnbond, ParamVote, Protection,
-};
-use types::{Amount, Bid, Body, Hash, Late, Signature, ids};
+use types::tx::{AgentFinish, AgentRegister, AgentRequest, AgentRetire, MinerOffer, Protection};
+use types::{Amount, Bid, Body, Hash, Signature, ids};
 
+use crate::bodies::{bond, fork, param, protected, refuse, register_miner, unbond};
 use crate::model::{Model, ModelRun};
+use crate::sheets::Sheet;
 use crate::world::{
-    START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, conversation,
-    evidence, step, transfer, turn, vote_until,
+    START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, evidence,
+    request_body, step, transfer, turn, vote_until,
 };
 
 /// Dice for one action. What they mean depends on the state: [`Act::body`].
@@ -158,9 +157,9 @@ impl Act {
     pub fn body(&self, model: &Model, sender: Who, nonce: u64) -> Body {
         let amount = u64::from(self.amount);
         match self.kind {
-            BONDS..=58 => Body::MinerBond(MinerBond { amount: Amount::new(1 + amount % 9_000) }),
-            59 => Body::MinerUnbond(MinerUnbond { amount: Amount::new(1 + amount % 12_000) }),
-            60..=63 => Body::AgentRefuse(AgentRefuse { agent_run_id: self.run_of_v7(model) }),
+            BONDS..=58 => bond(1 + amount % 9_000),
+            59 => unbond(1 + amount % 12_000),
+            60..=63 => refuse(self.run_of_v7(model)),
             64..=67 => self.protected_request(sender, nonce),
             68..=71 => claim(sender, self.run_of_v7(model)),
             72..=77 => self.step(model, self.run_of_v7(model)),
@@ -185,11 +184,7 @@ impl Act {
             24..=35 => self.vote(),
             36..=40 => self.fork_vote(model.height),
             41..=55 => self.param_vote(model.height),
-            _ => Body::MinerRegister(MinerRegister {
-                name: format!("miner {amount}"),
-                capabilities: Vec::new(),
-                model_info: "model".to_owned(),
-            }),
+            _ => register_miner(&format!("miner {amount}")),
         }
     }
 
@@ -255,36 +250,17 @@ impl Act {
         let nested = versions.enumerate().filter(|(nth, _)| {
             nth % 7 == usize::from(self.amount % 7) && !self.amount.is_multiple_of(3)
         });
-        let nested: Vec<String> = nested
-            .take(3)
-            .map(|(_, (id, [a, b, c]))| format!("\"agent:{id}@{a}.{b}.{c}\""))
-            .collect();
-        let tools = [vec!["\"math_eval\"".to_owned()], nested].concat().join(",");
-        let (manifest, blob) = (Hash::new([self.twist % 5; 32]), self.blob());
-        let (image, executor) = match self.amount % 4 {
-            0 => ("ipfs://x".to_owned(), "\"kind\":\"container\"".to_owned()),
-            1 => (
-                format!("ombra-blob:{blob}"),
-                format!(
-                    "\"kind\":\"wasm\",\"blobId\":\"{blob}\",\"runtime\":\"wasm-1\",\"tools\":[{tools}]"
-                ),
-            ),
-            _ => (
-                format!("ombra-model:{manifest}"),
-                format!(
-                    "\"kind\":\"model\",\"model\":\"{manifest}\",\"basePrompt\":\"\",\"tools\":[{tools}],\
-                     \"maxIterations\":1,\"maxOutputTokens\":9"
-                ),
-            ),
+        let nested = nested.take(3).map(|(_, (id, [a, b, c]))| format!("agent:{id}@{a}.{b}.{c}"));
+        let tools: Vec<String> = std::iter::once("math_eval".to_owned()).chain(nested).collect();
+        let sheet = match self.amount % 4 {
+            0 => Sheet::container(name),
+            1 => Sheet::program(name, &self.blob(), &tools),
+            _ => Sheet::model(name, self.twist % 5, &tools),
         };
         let royalty = if self.rarely(13) { 1_000_001 } else { u64::from(self.amount) };
         let [a, b, c] = version;
-        let metadata = format!(
-            "{{\"name\":\"{name}\",\"description\":\"d\",\"version\":\"{a}.{b}.{c}\",\
-             \"container_image\":\"{image}\",\"executor\":{{{executor}}},\"royalty\":\"{royalty}\",\
-             \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-        );
-        let metadata = if self.rarely(23) { "{".to_owned() } else { metadata };
+        let sheet = sheet.version(&format!("{a}.{b}.{c}")).royalty(royalty);
+        let metadata = if self.rarely(23) { "{".to_owned() } else { sheet.text() };
         Body::AgentRegister(AgentRegister { agent_id, metadata })
     }
 
@@ -295,8 +271,7 @@ impl Act {
 
     fn fork_vote(&self, open: u64) -> Body {
         let forks = ["v8", "v8", "v8", "v8", "v9", "v9", "v7", "v100"];
-        let fork = forks[usize::from(self.pick) % forks.len()].to_owned();
-        Body::ForkVote(ForkVote { fork, height: self.height(open) })
+        fork(forks[usize::from(self.pick) % forks.len()], self.height(open))
     }
 
     /// On few parameters and values, so that some get their votes.
@@ -320,8 +295,7 @@ impl Act {
         };
         let (name, values) = subjects[nth % subjects.len()];
         let value = values[[0, 0, 0, 0, 0, 1, 1, 2][usize::from(self.twist / 32)]];
-        let height = self.height(open);
-        Body::ParamVote(ParamVote { name: name.to_owned(), value, height })
+        param(name, value, self.height(open))
     }
 
     /// What it offers for its place: nothing, what is enough, or too little, and no tip, a small one, or
@@ -368,30 +342,22 @@ impl Act {
         let id_nonce = if self.rarely(20) { nonce + 1 } else { nonce };
         let from = sender.address().to_string();
         let max_fee = if self.rarely(11) { 9_000_000 } else { 100 + u64::from(self.amount) % 900 };
-        Body::AgentRequest(AgentRequest {
-            agent_run_id: ids::compute_agent_run_id(&from, id_nonce, &prompt),
-            conversation_id: conversation(),
-            prompt,
-            tools_whitelist: Vec::new(),
-            max_fee: Amount::new(max_fee),
-            max_steps: 1 + u64::from(self.amount % 6),
-            prompt_blob_id: None,
-            model_hint: None,
-            protection: Late::default(),
-            agent: Late::default(),
-        })
+        let max_steps = 1 + u64::from(self.amount % 6);
+        let Body::AgentRequest(body) = request_body(sender, nonce, max_fee, max_steps) else {
+            panic!("not a request")
+        };
+        let agent_run_id = ids::compute_agent_run_id(&from, id_nonce, &prompt);
+        Body::AgentRequest(AgentRequest { agent_run_id, prompt, ..body })
     }
 
     /// The same with one or several of the members that protect a run.
     fn protected_request(&self, sender: Who, nonce: u64) -> Body {
-        let mut body = self.request(sender, nonce);
-        let Body::AgentRequest(request) = &mut body else { return body };
         let twist = u64::from(self.twist);
         let miners = (twist % 8 == 3).then(|| {
             let named = (1..7).map(Who).filter(|who| self.pick >> who.0 & 1 == 1);
             named.map(|who| who.address().into()).collect::<Vec<_>>()
         });
-        request.protection = Late::from(Protection {
+        let protection = Protection {
             miners: miners.filter(|miners| !miners.is_empty()),
             claim_bond: [None, Some(0), Some(300), Some(2_000), Some(6_000)]
                 [usize::from(self.twist / 8 % 5)]
@@ -399,8 +365,8 @@ impl Act {
             max_tokens_per_step: (twist % 8 == 5).then_some(1 + twist * 2),
             refuse_ms: [None, Some(0), Some(1), Some(3_000), Some(8_000)]
                 [usize::from(self.pick / 8 % 5)],
-        });
-        body
+        };
+        protected(self.request(sender, nonce), protection)
     }
 
     fn step(&self, model: &Model, id: Hash) -> Body {

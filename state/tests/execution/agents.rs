@@ -4,91 +4,17 @@ use state::Forks;
 use state::agents::{self, Filter};
 use state::tables::{AgentTexts, AgentVersions, Agents, AgentsByOwner};
 use types::tx::{AgentRegister, AgentRetire};
-use types::{Agent, AgentVersion, Amount, Body, Code, Event, Hash, Params, Rejection, ids};
+use types::{Agent, AgentVersion, Amount, Body, Code, Event, Hash, Params, Rejection};
 
-use crate::world::{ALICE, BOB, PROPOSER, Who, World, blob_chunk, blob_init};
+use crate::sheets::Sheet;
+use crate::world::{
+    ALICE, BOB, PROPOSER, STRANGER, V7, V8, Who, World, blob_chunk, blob_finalize, blob_init,
+};
 
 fn world() -> World {
-    let v = Some(0);
-    let forks = Forks { v6: 0, validator_vote: v, v7: v, v8: v };
-    let mut world = World::with_forks(Params::default(), forks, &[(PROPOSER, 1)]);
+    let mut world = World::with_forks(Params::default(), V8, &[(PROPOSER, 1)]);
     world.next_block();
     world
-}
-
-/// Metadata of one method, member by member.
-#[derive(Clone)]
-struct Sheet {
-    name: String,
-    version: String,
-    image: String,
-    executor: String,
-    more: String,
-}
-
-impl Sheet {
-    /// An agent that asks a language model, with these tools.
-    fn model(name: &str, manifest: u8, tools: &[String]) -> Self {
-        let manifest = Hash::new([manifest; 32]);
-        let tools: Vec<_> = tools.iter().map(|tool| format!("\"{tool}\"")).collect();
-        let executor = format!(
-            "{{\"kind\":\"model\",\"model\":\"{manifest}\",\"basePrompt\":\"\",\"tools\":[{}],\
-             \"maxIterations\":1,\"maxOutputTokens\":1}}",
-            tools.join(",")
-        );
-        let image = format!("ombra-model:{manifest}");
-        Self {
-            name: name.to_owned(),
-            version: "1.0.0".to_owned(),
-            image,
-            executor,
-            more: String::new(),
-        }
-    }
-
-    fn program(name: &str, blob: &str) -> Self {
-        let executor = format!(
-            "{{\"kind\":\"wasm\",\"blobId\":\"{blob}\",\"runtime\":\"wasm-1\",\"tools\":[]}}"
-        );
-        let image = format!("ombra-blob:{blob}");
-        Self { image, executor, ..Self::model(name, 0, &[]) }
-    }
-
-    fn container(name: &str) -> Self {
-        let (image, executor) = ("ipfs://x".to_owned(), "{\"kind\":\"container\"}".to_owned());
-        Self { image, executor, ..Self::model(name, 0, &[]) }
-    }
-
-    fn version(self, version: &str) -> Self {
-        Self { version: version.to_owned(), ..self }
-    }
-
-    fn more(self, more: &str) -> Self {
-        Self { more: format!(",{more}"), ..self }
-    }
-
-    fn text(&self) -> String {
-        let Self { name, version, image, executor, more } = self;
-        format!(
-            "{{\"name\":\"{name}\",\"description\":\"d\",\"version\":\"{version}\",\
-             \"container_image\":\"{image}\",\"executor\":{executor},\
-             \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]{more}}}"
-        )
-    }
-
-    fn by(&self, who: Who) -> Body {
-        let agent_id = ids::compute_agent_id(&who.address(), &self.name);
-        Body::AgentRegister(AgentRegister { agent_id, metadata: self.text() })
-    }
-
-    fn id(&self, who: Who) -> Hash {
-        ids::compute_agent_id(&who.address(), &self.name)
-    }
-
-    /// How other agents name it among their tools.
-    fn tool(&self, who: Who) -> String {
-        format!("agent:{}@{}", self.id(who), self.version)
-    }
 }
 
 fn retire(agent_id: Hash) -> Body {
@@ -111,6 +37,12 @@ fn fault(rejection: &Rejection) -> (String, String) {
     (told("path"), told("rule"))
 }
 
+/// Why ALICE cannot register an agent of the id zero with this text.
+fn register(world: &mut World, metadata: &str) -> Rejection {
+    let body = AgentRegister { agent_id: Hash::ZERO, metadata: metadata.to_owned() };
+    world.send(ALICE, &Body::AgentRegister(body)).unwrap_err()
+}
+
 #[track_caller]
 fn assert_fault(world: &mut World, who: Who, sheet: &Sheet, path: &str, rule: u8) {
     let rejection = world.send(who, &sheet.by(who)).unwrap_err();
@@ -120,7 +52,7 @@ fn assert_fault(world: &mut World, who: Who, sheet: &Sheet, path: &str, rule: u8
 #[test]
 fn registering_burns_its_fee_and_keeps_the_agent_its_version_and_its_text() {
     let mut world = world();
-    let sheet = Sheet::model("judge", 7, &["math_eval".to_owned()]).more("\"royalty\":\"250\"");
+    let sheet = Sheet::model("judge", 7, &["math_eval".to_owned()]).royalty(250);
     let (text, id) = (sheet.text(), sheet.id(ALICE));
     let (before, burned) = (world.balance(ALICE), world.supply().burned.get());
     let tx = world.must(ALICE, &sheet.by(ALICE));
@@ -208,30 +140,27 @@ fn an_id_that_is_not_of_sender_and_name_is_refused_where_the_text_is_json_with_a
     let mut world = world();
     let of_bob = Sheet::model("judge", 7, &[]).by(BOB);
     assert_eq!(world.send(ALICE, &of_bob).unwrap_err().code(), Code::AgentIdMismatch);
-    let send = |world: &mut World, metadata: &str| {
-        let body = AgentRegister { agent_id: Hash::ZERO, metadata: metadata.to_owned() };
-        world.send(ALICE, &Body::AgentRegister(body)).unwrap_err()
-    };
-    assert_eq!(send(&mut world, r#"{"name":"a"}"#).code(), Code::AgentIdMismatch);
+    assert_eq!(register(&mut world, r#"{"name":"a"}"#).code(), Code::AgentIdMismatch);
     // A name that is too long makes an id all the same.
     let long = format!("{{\"name\":\"{}\"}}", "a".repeat(65));
-    assert_eq!(send(&mut world, &long).code(), Code::AgentIdMismatch);
-    let faults = [("", ""), ("[]", ""), ("{\"a\":1,\"a\":2,\"name\":\"a\"}", "/a")];
-    for (metadata, path) in faults {
-        let rejection = send(&mut world, metadata);
-        assert_eq!(fault(&rejection), (path.to_owned(), "1".to_owned()));
+    assert_eq!(register(&mut world, &long).code(), Code::AgentIdMismatch);
+    for (metadata, path, rule) in [
+        ("", "", "1"),
+        ("[]", "", "1"),
+        ("{\"a\":1,\"a\":2,\"name\":\"a\"}", "/a", "1"),
+        ("{}", "/name", "2"),
+        ("{\"name\":7}", "/description", "2"),
+    ] {
+        let rejection = register(&mut world, metadata);
+        assert_eq!(fault(&rejection), (path.to_owned(), rule.to_owned()), "{metadata}");
     }
-    assert_eq!(fault(&send(&mut world, "{}")), ("/name".to_owned(), "2".to_owned()));
-    assert_eq!(fault(&send(&mut world, "{\"name\":7}")).1, "2");
 }
 
 #[test]
 fn a_path_of_a_fault_is_told_as_far_as_it_is_short() {
     let mut world = world();
     let key = "ă".repeat(2_000);
-    let metadata = format!("{{\"{key}\":1,\"{key}\":2}}");
-    let body = AgentRegister { agent_id: Hash::ZERO, metadata };
-    let rejection = world.send(ALICE, &Body::AgentRegister(body)).unwrap_err();
+    let rejection = register(&mut world, &format!("{{\"{key}\":1,\"{key}\":2}}"));
     let (path, rule) = fault(&rejection);
     assert_eq!((path.len(), rule.as_str()), (1_023 + "…".len(), "1"));
 }
@@ -241,33 +170,31 @@ fn what_the_state_knows_is_told_in_the_order_of_the_rules() {
     let mut world = world();
     world.must(ALICE, &Sheet::model("judge", 7, &[]).by(ALICE));
     let missing = format!("agent:{}@1.0.0", Hash::ZERO);
-    let bad = Sheet::model("judge", 7, &[missing]).more("\"royalty\":\"1000001\"");
+    let bad = Sheet::model("judge", 7, &[missing]).royalty(1_000_001);
     // The version of before, a tool that nobody has, and too high a royalty.
     assert_fault(&mut world, ALICE, &bad, "/version", 2);
     let bad = bad.version("2.0.0");
     assert_fault(&mut world, ALICE, &bad, "/executor/tools/0", 6);
-    let bad = Sheet::model("judge", 7, &[]).version("2.0.0").more("\"royalty\":\"1000001\"");
+    let bad = Sheet::model("judge", 7, &[]).version("2.0.0").royalty(1_000_001);
     assert_fault(&mut world, ALICE, &bad, "/royalty", 7);
     // What the text alone breaks before that comes before it.
     let bad = Sheet::model("judge", 7, &["x".to_owned()]).more("\"tags\":1");
     assert_fault(&mut world, ALICE, &bad, "/version", 2);
     assert_fault(&mut world, ALICE, &bad.version("2.0.0"), "/tags", 3);
     // The balance comes before all of it.
-    let broke =
-        Sheet::model("judge", 7, &[]).more("\"royalty\":\"1000001\"").by(crate::world::STRANGER);
-    let rejection = world.send(crate::world::STRANGER, &broke).unwrap_err();
-    assert_eq!(rejection.code(), Code::InsufficientBalance);
+    let broke = Sheet::model("judge", 7, &[]).royalty(1_000_001).by(STRANGER);
+    assert_eq!(world.refused(STRANGER, &broke), "INSUFFICIENT_BALANCE");
 }
 
 #[test]
 fn the_program_of_an_agent_is_a_final_blob_of_at_most_4_mib() {
     let mut world = world();
-    let sheet = Sheet::program("tool", "program");
+    let sheet = Sheet::program("tool", "program", &[]);
     assert_fault(&mut world, ALICE, &sheet, "/executor/blobId", 6);
     world.must(BOB, &blob_init("program", &[1; 3]));
     world.must(BOB, &blob_chunk("program", 0, &[1; 3]));
     assert_fault(&mut world, ALICE, &sheet, "/executor/blobId", 6);
-    world.must(BOB, &crate::world::blob_finalize("program"));
+    world.must(BOB, &blob_finalize("program"));
     world.must(ALICE, &sheet.by(ALICE));
     let kept = version(&world, sheet.id(ALICE), "1.0.0");
     assert_eq!((kept.executors, kept.manifests), (vec!["wasm-1".to_owned()], Vec::new()));
@@ -279,10 +206,11 @@ fn the_program_of_an_agent_is_a_final_blob_of_at_most_4_mib() {
             }
             world.must(BOB, &blob_chunk(name, index, chunk));
         }
-        world.must(BOB, &crate::world::blob_finalize(name));
+        world.must(BOB, &blob_finalize(name));
     }
-    world.must(ALICE, &Sheet::program("large", "largest").by(ALICE));
-    assert_fault(&mut world, ALICE, &Sheet::program("larger", "larger"), "/executor/blobId", 6);
+    world.must(ALICE, &Sheet::program("large", "largest", &[]).by(ALICE));
+    let larger = Sheet::program("larger", "larger", &[]);
+    assert_fault(&mut world, ALICE, &larger, "/executor/blobId", 6);
 }
 
 #[test]
@@ -336,14 +264,14 @@ fn only_the_owner_retires_an_agent_and_once() {
     let mut world = world();
     let sheet = Sheet::model("judge", 7, &[]);
     let id = sheet.id(ALICE);
-    assert_eq!(world.send(BOB, &retire(id)).unwrap_err().code(), Code::AgentNotFound);
+    assert_eq!(world.refused(BOB, &retire(id)), "AGENT_NOT_FOUND");
     world.must(ALICE, &sheet.by(ALICE));
-    assert_eq!(world.send(BOB, &retire(id)).unwrap_err().code(), Code::NotAgentOwner);
+    assert_eq!(world.refused(BOB, &retire(id)), "NOT_AGENT_OWNER");
     world.next_block();
     world.must(ALICE, &retire(id));
     let changed = world.context().timestamp;
-    assert_eq!(world.send(BOB, &retire(id)).unwrap_err().code(), Code::NotAgentOwner);
-    assert_eq!(world.send(ALICE, &retire(id)).unwrap_err().code(), Code::AgentRetired);
+    assert_eq!(world.refused(BOB, &retire(id)), "NOT_AGENT_OWNER");
+    assert_eq!(world.refused(ALICE, &retire(id)), "AGENT_RETIRED");
     let kept = agent(&world, id);
     assert_eq!((kept.is_retired, kept.changed_at, kept.versions), (true, changed, 1));
     assert!(kept.registered_at < changed);
@@ -366,12 +294,12 @@ fn a_higher_version_makes_a_retired_agent_callable_again() {
 
 #[test]
 fn agents_wait_for_the_fork() {
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: Some(3) };
+    let forks = Forks { v8: Some(3), ..V7 };
     let mut world = World::with_forks(Params::default(), forks, &[(PROPOSER, 1)]);
     let sheet = Sheet::model("judge", 7, &[]);
     for _ in 0..2 {
         for body in [sheet.by(ALICE), retire(sheet.id(ALICE))] {
-            assert_eq!(world.send(ALICE, &body).unwrap_err().code(), Code::ForkNotActive);
+            assert_eq!(world.refused(ALICE, &body), "FORK_NOT_ACTIVE");
         }
         world.next_block();
     }
@@ -453,21 +381,23 @@ fn agents_are_listed_by_what_their_latest_versions_are() {
         ids.sort_unstable();
         ids
     };
-    let all = Filter::default();
-    assert_eq!(listed(&all), sorted(vec![judge, clerk, container]));
-    let of_alice = Filter { owner: Some(ALICE.address()), ..Filter::default() };
-    assert_eq!(listed(&of_alice), sorted(vec![judge, container]));
+    let of_alice = || Filter { owner: Some(ALICE.address()), ..Filter::default() };
+    let other = || Filter { is_deterministic: Some(false), ..of_alice() };
     let tag = |tag: &str| Filter { tag: Some(tag.to_owned()), ..Filter::default() };
-    assert_eq!(listed(&tag("Law")), [judge]);
-    assert_eq!(listed(&tag("text")), sorted(vec![judge, clerk]));
     let text = |text: &str| Filter { text: Some(text.to_owned()), ..Filter::default() };
-    assert_eq!(listed(&text("LAW")), sorted(vec![judge, container]));
-    assert_eq!(listed(&text("cLER")), [clerk]);
-    assert_eq!(listed(&text("d")), sorted(vec![judge, clerk, container]), "the description");
-    let executor = format!("model-1:{}", Hash::new([8; 32]));
-    let by = Filter { executor: Some(executor), ..Filter::default() };
-    assert_eq!(listed(&by), [clerk]);
-    let other = Filter { is_deterministic: Some(false), ..of_alice };
-    assert_eq!(listed(&other), [container]);
-    assert_eq!(listed(&Filter { tag: Some("text".to_owned()), ..other }), []);
+    let executor = Some(format!("model-1:{}", Hash::new([8; 32])));
+    for (what, filter, expected) in [
+        ("all", Filter::default(), vec![judge, clerk, container]),
+        ("of ALICE", of_alice(), vec![judge, container]),
+        ("the tag Law", tag("Law"), vec![judge]),
+        ("the tag text", tag("text"), vec![judge, clerk]),
+        ("a tag that has LAW", text("LAW"), vec![judge, container]),
+        ("a name that has cLER", text("cLER"), vec![clerk]),
+        ("the description", text("d"), vec![judge, clerk, container]),
+        ("the executor", Filter { executor, ..Filter::default() }, vec![clerk]),
+        ("not deterministic", other(), vec![container]),
+        ("and the tag text", Filter { tag: Some("text".to_owned()), ..other() }, vec![]),
+    ] {
+        assert_eq!(listed(&filter), sorted(expected), "{what}");
+    }
 }

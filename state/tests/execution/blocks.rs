@@ -7,20 +7,17 @@ use crate::world::{ALICE, BOB, FUNDS, PROPOSER, World, chat, transfer};
 
 /// A world and a valid block on top of it that the world does not have.
 fn world_and_block() -> (World, Block) {
-    let mut world = World::new();
-    world.must(ALICE, &transfer(BOB, 5, 1));
-    world.must(ALICE, &chat("hello"));
-    world.next_block();
-    let base = world.parent;
-    let state = world.memory.rows();
+    let [mut world, copy] = [(); 2].map(|()| {
+        let mut world = World::new();
+        world.must(ALICE, &transfer(BOB, 5, 1));
+        world.must(ALICE, &chat("hello"));
+        world.next_block();
+        world
+    });
+    let (one, other) = ((world.parent, world.memory.rows()), (copy.parent, copy.memory.rows()));
+    assert_eq!(one, other, "execution is deterministic");
     world.must(BOB, &chat("again"));
-    let mut copy = World::new();
-    copy.must(ALICE, &transfer(BOB, 5, 1));
-    copy.must(ALICE, &chat("hello"));
-    copy.next_block();
-    assert_eq!((copy.parent, copy.memory.rows()), (base, state), "execution is deterministic");
-    let Executed { block, .. } = world.next_block();
-    (copy, block)
+    (copy, world.next_block().block)
 }
 
 fn outcome(world: &World, block: Block) -> Result<Executed, BlockError> {
@@ -115,8 +112,7 @@ fn a_timestamp_is_later_than_the_previous_one_and_not_far_ahead_of_the_clock() {
 #[test]
 fn the_proposer_gets_the_reward_and_the_supply_counts_it() {
     let mut world = World::with_params(|params| params.block_reward = Amount::new(50));
-    world.next_block();
-    world.next_block();
+    world.next_blocks(2);
     assert_eq!(world.balance(PROPOSER), FUNDS + 100);
     assert_eq!(world.supply().minted, Amount::new(100));
 }
@@ -124,8 +120,7 @@ fn the_proposer_gets_the_reward_and_the_supply_counts_it() {
 #[test]
 fn a_reward_that_does_not_fit_into_the_supply_is_cut() {
     let mut world = World::with_params(|params| params.block_reward = Amount::MAX);
-    world.next_block();
-    world.next_block();
+    world.next_blocks(2);
     assert_eq!(world.balance(PROPOSER), u64::MAX - 4 * FUNDS);
 }
 
@@ -138,8 +133,7 @@ fn kinds_wait_for_their_fork() {
         assert_eq!(world.chain.forks.active_from(body), 3);
     }
     world.must(ALICE, &transfer(BOB, 1, 0));
-    world.next_block();
-    world.next_block();
+    world.next_blocks(2);
     world.must(ALICE, &chat("in time"));
     world.next_block();
 }

@@ -3,7 +3,7 @@
 use state::sweep;
 use types::call::{CallChange, CallStatus};
 use types::tx::{AgentCall, HexBytes, OnResult, WorkLimits};
-use types::{Amount, Body, Event, Hash, Params};
+use types::{Amount, Body, Bond, Event, Hash, Params};
 
 use crate::market_world::{
     BOND, BUDGET, DISSENT, Market, OWNER, ROYALTY, WAGE, appeal, commit, fails, free_offer, offer,
@@ -11,16 +11,22 @@ use crate::market_world::{
 };
 use crate::world::{ALICE, BOB, MINER, PROPOSER, STRANGER, Who, transfer};
 
-fn code(market: &Market, who: Who, body: AgentCall) -> &'static str {
-    market.world.code(who, &Body::AgentCall(body))
+fn code(market: &Market, who: Who, body: &AgentCall) -> &'static str {
+    market.world.code(who, &Body::AgentCall(body.clone()))
+}
+
+/// A market of five miners, and a call whose three members are drawn.
+fn elected() -> (Market, Hash, Vec<Who>) {
+    let mut market = Market::of(5);
+    let id = market.elected_three();
+    let members = market.members(id, 0);
+    (market, id, members)
 }
 
 #[test]
 fn members_are_drawn_before_the_transactions_of_the_next_block() {
     let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = body.call_id;
-    market.world.must(ALICE, &Body::AgentCall(body));
+    let id = market.called(market.body(ALICE, 3));
     assert_eq!(market.status(id), CallStatus::Electing);
     market.world.next_block();
     // The next block is open, and has drawn.
@@ -43,16 +49,14 @@ fn members_are_drawn_before_the_transactions_of_the_next_block() {
 fn members_commit_reveal_and_are_paid() {
     let mut market = Market::of(5);
     let before = market.world.balance(ALICE);
-    let body = market.body(ALICE, 3);
-    let max_fee = body.max_fee.get();
-    let id = market.elected(body);
+    let id = market.elected_three();
     let members = market.members(id, 0);
     let balances: Vec<u64> = members.iter().map(|who| market.world.balance(*who)).collect();
     let burned = market.world.supply().burned.get();
     market.all_answer(id, b"yes");
     let call = market.call(id);
     assert_eq!(call.status, CallStatus::Success);
-    let bill = call.bill.unwrap();
+    let (bill, max_fee) = (call.bill.unwrap(), call.max_fee.get());
     assert_eq!((bill.wages.get(), bill.royalty.get()), (3 * WAGE, ROYALTY));
     assert_eq!((bill.burned.get(), bill.agreeing), (3 * 200, 3));
     assert_eq!(bill.refund.get(), max_fee - 3 * WAGE - ROYALTY - 3 * 200);
@@ -63,18 +67,15 @@ fn members_commit_reveal_and_are_paid() {
     for (member, balance) in members.iter().zip(balances) {
         let paid = market.world.balance(*member) + 100 - balance;
         assert!(paid > WAGE, "{paid}");
-        assert_eq!(market.bond(*member).locked, Amount::ZERO);
-        assert_eq!(market.bond(*member).bonded, Amount::new(BOND));
+        let (bonded, locked) = (Amount::new(BOND), Amount::ZERO);
+        assert_eq!(market.bond(*member), Bond { bonded, locked });
     }
     assert!(market.world.supply().burned.get() > burned + 600);
 }
 
 #[test]
 fn reveals_are_taken_once_all_have_committed() {
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let members = market.members(id, 0);
+    let (mut market, id, members) = elected();
     for member in &members[..2] {
         market.commit(id, *member, says(b"yes"));
     }
@@ -92,11 +93,8 @@ fn reveals_are_taken_once_all_have_committed() {
 #[test]
 fn a_phase_lasts_its_time_and_ten_blocks() {
     // Ten seconds are over in the first block, and nothing ends before the tenth.
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let member = market.members(id, 0)[0];
-    market.commit(id, member, says(b"yes"));
+    let (mut market, id, members) = elected();
+    market.commit(id, members[0], says(b"yes"));
     let over = market.call(id).deadline.unwrap().at;
     market.world.next_block_after(20_000);
     for _ in 0..8 {
@@ -109,11 +107,8 @@ fn a_phase_lasts_its_time_and_ten_blocks() {
     market.world.next_block_after(100);
     assert_eq!(market.status(id), CallStatus::Revealing);
     // In many blocks the time decides.
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let member = market.members(id, 0)[0];
-    market.commit(id, member, says(b"yes"));
+    let (mut market, id, members) = elected();
+    market.commit(id, members[0], says(b"yes"));
     let start = market.call(id).rounds[0].elected_at;
     while market.world.parent.timestamp + 500 < start + 10_000 {
         assert_eq!(market.status(id), CallStatus::Committing);
@@ -125,26 +120,19 @@ fn a_phase_lasts_its_time_and_ten_blocks() {
 
 #[test]
 fn a_call_that_nobody_answers_times_out_and_costs_the_members() {
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let max_fee = body.max_fee.get();
-    let id = market.elected(body);
-    let members = market.members(id, 0);
+    let (mut market, id, members) = elected();
     let call = market.settle(id);
     assert_eq!(call.status, CallStatus::TimedOut);
-    assert_eq!(call.bill.unwrap().refund.get(), max_fee - 3 * 200);
+    assert_eq!(call.bill.unwrap().refund.get(), call.max_fee.get() - 3 * 200);
     for member in members {
-        assert_eq!(market.bond(member).bonded.get(), BOND - 1_000);
-        assert_eq!(market.bond(member).locked, Amount::ZERO);
+        let (bonded, locked) = (Amount::new(BOND - 1_000), Amount::ZERO);
+        assert_eq!(market.bond(member), Bond { bonded, locked });
     }
 }
 
 #[test]
 fn who_withholds_loses_more_than_who_stays_away() {
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let members = market.members(id, 0);
+    let (mut market, id, members) = elected();
     market.commit(id, members[0], says(b"yes"));
     let call = market.settle(id);
     assert_eq!(call.status, CallStatus::Failed, "one could not have decided");
@@ -156,39 +144,30 @@ fn who_withholds_loses_more_than_who_stays_away() {
 fn the_escrow_goes_back_where_too_few_can_be_drawn() {
     let mut market = Market::of(2);
     let before = market.world.balance(ALICE);
-    let body = market.body(ALICE, 3);
-    let max_fee = body.max_fee.get();
-    let id = market.elected(body);
+    let id = market.elected_three();
     let call = market.call(id);
     assert_eq!((call.status, call.is_settled()), (CallStatus::Unassigned, true));
-    assert_eq!(call.bill.unwrap().refund.get(), max_fee);
+    assert_eq!(call.bill.unwrap().refund, call.max_fee);
     assert!(before - market.world.balance(ALICE) < 100);
     let credits = market.world.next_block().events.credits;
-    assert!(credits.iter().any(|credit| credit.amount.get() == max_fee));
+    assert!(credits.iter().any(|credit| credit.amount == call.max_fee));
     // An appealable call needs enough for the second round, too.
-    let mut market = Market::of(9);
-    let id = market.appealable();
-    assert_eq!(market.status(id), CallStatus::Unassigned);
-    let mut market = Market::of(10);
-    let id = market.appealable();
-    assert_eq!(market.status(id), CallStatus::Committing);
+    for (miners, status) in [(9, CallStatus::Unassigned), (10, CallStatus::Committing)] {
+        let mut market = Market::of(miners);
+        let id = market.appealable();
+        assert_eq!(market.status(id), status, "{miners} miners");
+    }
 }
 
 #[test]
 fn a_miner_is_at_no_more_calls_than_its_capacity_until_their_rounds_are_decided() {
     let mut market = Market::of(3);
-    let ids: Vec<Hash> = (0..3)
-        .map(|_| {
-            let body = market.body(ALICE, 3);
-            market.elected(body)
-        })
-        .collect();
-    let statuses: Vec<CallStatus> = ids.iter().map(|id| market.status(*id)).collect();
+    let ids = [(); 3].map(|()| market.elected_three());
+    let statuses = ids.map(|id| market.status(id));
     let expected = [CallStatus::Committing, CallStatus::Committing, CallStatus::Unassigned];
     assert_eq!(statuses, expected, "each works at two calls at once");
     market.all_answer(ids[0], b"yes");
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
+    let id = market.elected_three();
     assert_eq!(market.status(id), CallStatus::Committing);
 }
 
@@ -206,28 +185,28 @@ fn calls_are_refused_in_the_order_of_the_codes() {
         max_fee: Amount::new(1),
         ..good.clone()
     };
-    assert_eq!(code(&market, BOB, bad.clone()), "AGENT_NOT_FOUND");
+    assert_eq!(code(&market, BOB, &bad), "AGENT_NOT_FOUND");
     bad.agent_id = good.agent_id;
     bad.agent_version = "1.0.1".to_owned();
-    assert_eq!(code(&market, BOB, bad.clone()), "AGENT_NOT_FOUND");
+    assert_eq!(code(&market, BOB, &bad), "AGENT_NOT_FOUND");
     bad.agent_version.clone_from(&good.agent_version);
-    assert_eq!(code(&market, BOB, bad.clone()), "CALL_ID_MISMATCH");
+    assert_eq!(code(&market, BOB, &bad), "CALL_ID_MISMATCH");
     bad.call_id = good.call_id;
-    assert_eq!(code(&market, BOB, bad.clone()), "SELECTOR_UNKNOWN");
+    assert_eq!(code(&market, BOB, &bad), "SELECTOR_UNKNOWN");
     bad.payload = HexBytes(vec![1, 2, 3, 5]);
-    assert_eq!(code(&market, BOB, bad.clone()), "SELECTOR_UNKNOWN");
+    assert_eq!(code(&market, BOB, &bad), "SELECTOR_UNKNOWN");
     bad.payload = good.payload.clone();
-    assert_eq!(code(&market, BOB, bad.clone()), "CALL_LIMITS");
+    assert_eq!(code(&market, BOB, &bad), "CALL_LIMITS");
     bad.limits = good.limits.clone();
-    assert_eq!(code(&market, BOB, bad.clone()), "MAX_FEE_TOO_LOW");
+    assert_eq!(code(&market, BOB, &bad), "MAX_FEE_TOO_LOW");
     bad.max_fee = Amount::new(ROYALTY + 3 * (BUDGET + 200) - 1);
-    assert_eq!(code(&market, BOB, bad.clone()), "MAX_FEE_TOO_LOW");
+    assert_eq!(code(&market, BOB, &bad), "MAX_FEE_TOO_LOW");
     bad.max_fee = Amount::new(ROYALTY + 3 * (BUDGET + 200));
-    market.world.must(BOB, &Body::AgentCall(bad.clone()));
+    market.world.must(BOB, &Body::AgentCall(bad));
     market.world.next_block();
     market.retire();
     let again = AgentCall { call_id: id, ..market.body(BOB, 3) };
-    assert_eq!(code(&market, BOB, again), "AGENT_RETIRED");
+    assert_eq!(code(&market, BOB, &again), "AGENT_RETIRED");
 }
 
 #[test]
@@ -238,7 +217,7 @@ fn limits_are_those_of_the_chain() {
         let mut limits = good.limits.clone();
         change(&mut limits);
         let max_fee = Amount::new(5_000_000);
-        market.world.code(BOB, &Body::AgentCall(AgentCall { limits, max_fee, ..good.clone() }))
+        code(&market, BOB, &AgentCall { limits, max_fee, ..good.clone() })
     };
     assert_eq!(with(|limits| limits.input_tokens = 262_145), "CALL_LIMITS");
     assert_eq!(with(|limits| limits.output_tokens = 65_537), "CALL_LIMITS");
@@ -249,25 +228,16 @@ fn limits_are_those_of_the_chain() {
 #[test]
 fn conditional_payments_are_bounded_and_made_when_the_call_is_settled() {
     let mut market = Market::of(10);
-    let pays = |when: &str, amount: u64| OnResult {
-        when: when.to_owned(),
-        to: MINER.address().into(),
-        amount: Amount::new(amount),
-    };
-    let max_fee = Amount::new(1_000_000);
     let with = |market: &Market, amount| {
-        let on_result = Some(vec![pays("success", amount)]);
-        let body = market.body(ALICE, 3);
-        AgentCall { appealable: Some(true), on_result, max_fee, ..body }
+        let (to, amount) = (MINER.address().into(), Amount::new(amount));
+        let on_result = Some(vec![OnResult { when: "success".to_owned(), to, amount }]);
+        let max_fee = Amount::new(1_000_000);
+        AgentCall { appealable: Some(true), on_result, max_fee, ..market.body(ALICE, 3) }
     };
     // Two of three members have D at stake.
-    let body = with(&market, 2 * DISSENT + 1);
-    assert_eq!(code(&market, ALICE, body), "CALL_LIMITS");
+    assert_eq!(code(&market, ALICE, &with(&market, 2 * DISSENT + 1)), "CALL_LIMITS");
     let before = market.world.balance(MINER);
-    let id = {
-        let body = with(&market, 2 * DISSENT);
-        market.elected(body)
-    };
+    let id = market.elected(with(&market, 2 * DISSENT));
     market.all_answer(id, b"yes");
     assert_eq!(market.world.balance(MINER), before, "the decision may be appealed");
     market.settle(id);
@@ -279,25 +249,23 @@ fn an_appeal_needs_models_whose_answers_are_the_same_everywhere() {
     let none = Params { slashable_models: types::params::Models::NONE, ..params() };
     let market = Market::with(none, &[(PROPOSER, 1)], 3);
     let body = AgentCall { appealable: Some(true), ..market.body(ALICE, 3) };
-    assert_eq!(code(&market, ALICE, body), "CALL_LIMITS");
+    assert_eq!(code(&market, ALICE, &body), "CALL_LIMITS");
 }
 
 #[test]
 fn commits_and_reveals_are_refused_in_the_order_of_the_codes() {
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let members = market.members(id, 0);
+    let (mut market, id, members) = elected();
     let outsider = *market.miners.iter().find(|who| !members.contains(who)).unwrap();
     market.world.next_block();
     let (nothing, yes) = (Hash::new([7; 32]), says(b"yes"));
-    assert_eq!(
-        market.world.code(members[0], &commit(nothing, 0, members[0], yes)),
-        "CALL_NOT_FOUND"
-    );
-    assert_eq!(market.world.code(outsider, &commit(id, 0, outsider, yes)), "NOT_MEMBER");
-    assert_eq!(market.world.code(members[0], &commit(id, 1, members[0], yes)), "NOT_MEMBER");
-    assert_eq!(market.world.code(members[0], &reveal(id, 0, b"yes")), "CALL_PHASE");
+    for (code, who, body) in [
+        ("CALL_NOT_FOUND", members[0], commit(nothing, 0, members[0], yes)),
+        ("NOT_MEMBER", outsider, commit(id, 0, outsider, yes)),
+        ("NOT_MEMBER", members[0], commit(id, 1, members[0], yes)),
+        ("CALL_PHASE", members[0], reveal(id, 0, b"yes")),
+    ] {
+        assert_eq!(market.world.code(who, &body), code, "{who:?} {body:?}");
+    }
     market.commit(id, members[0], yes);
     market.commit(id, members[1], says(b"no"));
     market.world.next_block();
@@ -306,10 +274,14 @@ fn commits_and_reveals_are_refused_in_the_order_of_the_codes() {
         market.world.next_block_after(2_000);
     }
     market.world.next_block();
-    assert_eq!(market.world.code(members[2], &commit(id, 0, members[2], yes)), "CALL_PHASE");
-    assert_eq!(market.world.code(members[0], &reveal(id, 0, b"more than 8")), "CALL_LIMITS");
-    assert_eq!(market.world.code(members[0], &reveal(id, 0, b"no")), "REVEAL_MISMATCH");
-    assert_eq!(market.world.code(members[2], &reveal(id, 0, b"no")), "REVEAL_MISMATCH");
+    for (code, who, body) in [
+        ("CALL_PHASE", members[2], commit(id, 0, members[2], yes)),
+        ("CALL_LIMITS", members[0], reveal(id, 0, b"more than 8")),
+        ("REVEAL_MISMATCH", members[0], reveal(id, 0, b"no")),
+        ("REVEAL_MISMATCH", members[2], reveal(id, 0, b"no")),
+    ] {
+        assert_eq!(market.world.code(who, &body), code, "{who:?} {body:?}");
+    }
     market.reveal(id, members[0], b"yes");
     market.world.next_block();
     assert_eq!(market.world.code(members[0], &reveal(id, 0, b"no")), "REVEAL_EXISTS");
@@ -426,9 +398,7 @@ fn the_first_decision_stands_where_no_second_round_takes_place() {
 fn an_election_waits_for_another_proposer_and_no_longer_than_eleven_blocks() {
     // The world lets one of the two propose every block.
     let mut market = Market::with(params(), &[(PROPOSER, 1), (BOB, 1)], 3);
-    let body = market.body(ALICE, 3);
-    let id = body.call_id;
-    market.world.must(ALICE, &Body::AgentCall(body));
+    let id = market.called(market.body(ALICE, 3));
     for _ in 0..10 {
         market.world.next_block();
         assert_eq!(market.status(id), CallStatus::Electing);
@@ -440,10 +410,8 @@ fn an_election_waits_for_another_proposer_and_no_longer_than_eleven_blocks() {
 
 #[test]
 fn members_answer_at_the_lowest_base_fee() {
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let member = market.members(id, 0)[0];
+    let (mut market, id, members) = elected();
+    let member = members[0];
     market.world.next_block();
     market.raise_base_fee(1_000_000);
     let before = market.world.balance(member);
@@ -457,15 +425,13 @@ fn members_answer_at_the_lowest_base_fee() {
 fn who_is_full_keeps_its_chance_and_its_seat_stays_empty() {
     let mut market = Market::of(8);
     // What is left of the bonds of the first four is too little.
-    let crowded: Vec<_> = market.miners.iter().take(4).copied().collect();
-    for miner in crowded {
-        market.lock_most(miner);
+    for nth in 0..4 {
+        market.lock_most(market.miners[nth]);
     }
     market.world.next_block();
     let (mut whole, mut partly, mut none) = (0, 0, 0);
     for _ in 0..40 {
-        let body = market.body(ALICE, 3);
-        let id = market.elected(body);
+        let id = market.elected_three();
         let members = market.members(id, 0);
         let is_full = |who: &Who| market.miners[..4].contains(who);
         assert!(!members.iter().any(is_full));
@@ -489,14 +455,7 @@ fn who_is_full_keeps_its_chance_and_its_seat_stays_empty() {
 fn a_block_ends_no_more_calls_than_it_may() {
     let few = Params { max_expiries_per_block: 8, ..params() };
     let mut market = Market::with(few, &[(PROPOSER, 1)], 6);
-    let ids: Vec<Hash> = (0..2)
-        .map(|_| {
-            let body = market.body(ALICE, 3);
-            let id = body.call_id;
-            market.world.must(ALICE, &Body::AgentCall(body));
-            id
-        })
-        .collect();
+    let ids = [(); 2].map(|()| market.called(market.body(ALICE, 3)));
     for _ in 0..10 {
         market.world.next_block_after(10_000);
     }
@@ -510,18 +469,12 @@ fn a_block_ends_no_more_calls_than_it_may() {
 
 #[test]
 fn a_failed_call_pays_the_price_of_the_call_and_no_royalty() {
-    let mut market = Market::of(5);
-    let body = market.body(ALICE, 3);
-    let id = market.elected(body);
-    let members = market.members(id, 0);
-    let failure = fails();
+    let (mut market, id, members) = elected();
     for member in &members {
-        market.commit(id, *member, failure);
+        market.commit(id, *member, fails());
     }
     market.world.next_block();
-    for member in &members {
-        market.world.must(*member, &reveal_failure(id));
-    }
+    market.world.all(&members, &reveal_failure(id));
     market.world.next_block();
     let call = market.call(id);
     assert_eq!(call.status, CallStatus::Failed);
@@ -537,12 +490,9 @@ fn a_threshold_counts_successes_whatever_they_say() {
     body.threshold = Some(2);
     body.prices.prompt_per_m = Amount::ZERO;
     // These miners want to be paid for tokens, too.
-    let refused = body.clone();
-    let id = market.elected(refused);
+    let id = market.elected(body.clone());
     assert_eq!(market.status(id), CallStatus::Unassigned);
-    for miner in market.miners.clone() {
-        market.world.must(miner, &free_offer());
-    }
+    market.world.all(&market.miners, &free_offer(2));
     market.world.next_block();
     body.call_id = market.body(ALICE, 3).call_id;
     let id = market.elected(body);

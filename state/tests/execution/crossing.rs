@@ -3,18 +3,18 @@
 //! block of the story.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use state::forks::{FixedFork, FixedForks};
 use state::tables::ForkRows;
-use state::{Draft, Forks, PendingState, TxError, view};
-use types::tx::{AgentRefuse, Protection};
-use types::{Amount, Bid, Body, CheckedTx, Ender, Event, Hash, Late, Params, Run, RunStatus};
+use state::{Forks, PendingState, view};
+use types::tx::Protection;
+use types::{Amount, Bid, Body, CheckedTx, Ender, Event, Hash, Params, Run, RunStatus};
 
+use crate::bodies::{protected, refuse};
 use crate::fees::tx;
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, STRANGER, Swept, Who, World,
-    blob_chunk, blob_finalize, blob_init, cancel, chat, claim, step, transfer,
+    answer, blob_chunk, blob_finalize, blob_init, cancel, chat, claim, step, transfer,
 };
 
 /// The last block of the story.
@@ -35,12 +35,10 @@ fn params() -> Params {
 /// A chain whose genesis does not name v7. If there is a height, the validators have fixed it by votes.
 fn chain(v7: Option<u64>) -> World {
     let mut world = World::with_forks(params(), Forks::default(), &[(PROPOSER, 1)]);
-    let mut draft = Draft::new(world.base());
     if let Some(height) = v7 {
-        draft.put::<FixedForks>(&"v7".to_owned(), &FixedFork { height, since: 0 });
+        let fixed = FixedFork { height, since: 0 };
+        world.write(|draft| draft.put::<FixedForks>(&"v7".to_owned(), &fixed));
     }
-    world.memory.apply(&draft.into_changes());
-    world.reopen();
     world
 }
 
@@ -75,7 +73,7 @@ impl Story {
         };
         world.must(MINER, &claim(MINER, early));
         world.must(MINER, &step(early, 0, 40));
-        world.must(MINER, &world.finish_body(early, "completed"));
+        world.finish(MINER, early, "completed");
         for blob in ["finished", "left"] {
             world.must(BOB, &blob_init(blob, &BLOB));
             world.must(BOB, &blob_chunk(blob, 0, &BLOB[..CHUNK]));
@@ -111,14 +109,8 @@ impl Story {
                 world.must(MINER, &step(self.answered, 1, 250));
                 world.must(OTHER_MINER, &step(self.reopened, 0, 10));
             }
-            10 => {
-                let end = world.finish_body(self.reopened, "failed");
-                world.must(OTHER_MINER, &end);
-            }
-            11 => {
-                let end = world.finish_body(self.answered, "completed");
-                world.must(MINER, &end);
-            }
+            10 => world.finish(OTHER_MINER, self.reopened, "failed"),
+            11 => world.finish(MINER, self.answered, "completed"),
             _ => {}
         }
     }
@@ -270,15 +262,13 @@ fn pays_only_inclusion(plain: &World, world: &World) {
 
 /// What a request of a wallet of later rules says, which means nothing before v7.
 fn protected_body(world: &World) -> Body {
-    let mut body = world.request_body(ALICE, 5_000, 5);
-    let Body::AgentRequest(request) = &mut body else { panic!("a request") };
-    request.protection = Late::from(Protection {
+    let protection = Protection {
         miners: Some(vec![OTHER_MINER.address().into()]),
         claim_bond: Some(Amount::new(100_000)),
         max_tokens_per_step: Some(10),
         refuse_ms: Some(600_000),
-    });
-    body
+    };
+    protected(world.request_body(ALICE, 5_000, 5), protection)
 }
 
 #[test]
@@ -287,19 +277,16 @@ fn a_run_that_was_requested_before_v7_is_not_protected_whatever_its_request_says
     let body = protected_body(&world);
     world.must(ALICE, &body);
     let run = body.agent_run_id().unwrap();
-    world.next_block();
-    world.next_block();
+    world.next_blocks(2);
     // Block 3, the first one of v7: a miner that is not named, without a bond, and with long steps.
     world.must(MINER, &claim(MINER, run));
     world.must(MINER, &step(run, 0, 300));
     let before = world.balance(MINER);
-    let end = world.finish_body(run, "completed");
-    world.must(MINER, &end);
+    world.finish(MINER, run, "completed");
     assert_eq!(world.balance(MINER), before + 300, "nothing is held");
     world.next_block();
     assert_eq!(world.run(run).locked_bond, None);
-    let refuse = Body::AgentRefuse(AgentRefuse { agent_run_id: run });
-    assert_eq!(world.code(ALICE, &refuse), "REFUSE_CLOSED");
+    assert_eq!(world.code(ALICE, &refuse(run)), "REFUSE_CLOSED");
     // The same request of now is.
     let body = protected_body(&world);
     world.must(ALICE, &body);
@@ -328,23 +315,18 @@ fn waiting(world: &World) -> [(CheckedTx, &'static str); 6] {
 
 /// Admits all, and answers what became of each.
 fn admitted(pending: &mut PendingState, txs: &[(CheckedTx, &'static str)]) -> Vec<&'static str> {
-    let admitted = txs.iter().map(|(tx, _)| match pending.admit(tx) {
-        Ok(()) => "ok",
-        Err(TxError::Rejected(reason)) => reason.code().as_str(),
-        Err(TxError::Storage(fault)) => panic!("{fault}"),
-    });
-    admitted.collect()
+    txs.iter().map(|(tx, _)| answer(pending.admit(tx))).collect()
 }
 
 #[test]
 fn what_waits_across_the_height_is_admitted_anew_by_the_rules_of_v7() {
     let mut world = chain(Some(3));
     let txs = waiting(&world);
-    let mut pending = PendingState::new(world.still(), Arc::clone(&world.chain)).unwrap();
+    let mut pending = world.pool();
     assert_eq!(admitted(&mut pending, &txs), ["ok"; 6]);
     let advance = |world: &mut World, pending: &mut PendingState| {
-        world.next_block();
-        pending.advance(world.still(), &[], &BTreeMap::new(), &BTreeMap::new()).unwrap()
+        let executed = world.next_block();
+        world.tell(pending, &[], &executed)
     };
     assert!(advance(&mut world, &mut pending), "block 2 has the rules of before");
     assert!(!advance(&mut world, &mut pending), "block 3 has those of v7");
@@ -353,11 +335,7 @@ fn what_waits_across_the_height_is_admitted_anew_by_the_rules_of_v7() {
     assert_eq!(admitted(&mut pending, &txs), expected);
     // The block is of the same opinion as the pool.
     for (tx, code) in &txs {
-        let pushed = world.builder().push(tx).map_err(|error| match error {
-            state::PushError::Rejected(reason) => reason.code().as_str(),
-            other => panic!("{other}"),
-        });
-        assert_eq!(pushed.err().unwrap_or("ok"), *code);
+        assert_eq!(answer(world.builder().push(tx)), *code);
     }
     assert_eq!(world.next_block().block.transactions.len(), 2);
 }

@@ -3,21 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use state::pieces::Pieces;
 use state::table::{Table, TableId};
-use state::tables::{
-    BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Figures, Supplies, Unbondings,
-};
-use state::view::{self, Range, RawRow};
-use state::{BlockBuilder, Draft, Executed, Forks, Memory, Read, StorageError, sweep};
-use types::tx::Transfer;
-use types::{
-    Amount, Blob, Body, Credit, Event, Hash, Params, Run, RunStatus, Settlement, Supply, TxEvent,
-};
+use state::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Supplies, Unbondings};
+use state::view::{Range, RawRow};
+use state::{BlockBuilder, Executed, Forks, Memory, Read, StorageError, sweep};
+use types::{Amount, Credit, Event, Hash, Params, Run, RunStatus, Settlement, Supply, TxEvent};
 
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, Swept, Who, World, blob_chunk,
-    blob_finalize, blob_init, cancel, claim, step,
+    blob_finalize, blob_init, cancel, claim, step, transfer,
 };
 
 /// What the block says of a run that its deadline ended.
@@ -56,11 +50,10 @@ fn a_block_says_what_it_did_and_whom_it_credited_beside_its_transactions() {
     let mut world = World::with_params(|params| params.block_reward = Amount::new(7));
     let old = world.request(ALICE, 500, 3);
     world.next_block_after(900_001);
-    let (to, amount, fee) = (BOB.address(), Amount::new(5), Amount::new(2));
-    world.must(ALICE, &Body::Transfer(Transfer::new(to, amount, fee)));
-    world.must(MINER, &Body::Transfer(Transfer::new(to, amount, fee)));
+    world.all(&[ALICE, MINER], &transfer(BOB, 5, 2));
     let new = world.request(BOB, 300, 3);
     let executed = world.next_block();
+    let (to, amount, fee) = (BOB.address(), Amount::new(5), Amount::new(2));
     let paid = Event::Transferred { to, amount, fee };
     let (submitter, escrow) = (BOB.address(), Amount::new(300));
     let asked = Event::RunRequested { agent_run_id: new, submitter, escrow };
@@ -92,8 +85,7 @@ fn a_sweep_is_due_only_after_the_deadline() {
 #[test]
 fn a_lapsed_claim_reopens_the_run_and_excludes_the_miner() {
     let mut world = World::new();
-    let run = world.request(ALICE, 500, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(500, 3);
     let reopened = Event::RunReopened { agent_run_id: run, miner: MINER.address() };
     assert_eq!(world.wait(120_001), [reopened]);
     let record = world.run(run);
@@ -105,18 +97,17 @@ fn a_lapsed_claim_reopens_the_run_and_excludes_the_miner() {
     assert_eq!(record.deadline_at, Some(world.parent.timestamp + 900_000));
     world.must(OTHER_MINER, &claim(OTHER_MINER, run));
     world.must(OTHER_MINER, &step(run, 0, 10));
-    world.must(OTHER_MINER, &world.finish_body(run, "completed"));
+    world.finish(OTHER_MINER, run, "completed");
     world.next_block();
     assert_eq!(world.balance(OTHER_MINER), FUNDS + 10);
-    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    let figures = world.figures(MINER);
     assert_eq!((figures.claimed, figures.timed_out), (1, 1));
 }
 
 #[test]
 fn a_run_is_reopened_so_often_and_then_ends() {
     let mut world = World::with_params(|params| params.max_reopens = 1);
-    let run = world.request(ALICE, 500, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(500, 3);
     let reopened = Event::RunReopened { agent_run_id: run, miner: MINER.address() };
     assert_eq!(world.wait(120_001), [reopened]);
     world.must(OTHER_MINER, &claim(OTHER_MINER, run));
@@ -132,8 +123,7 @@ fn a_run_is_reopened_so_often_and_then_ends() {
 #[test]
 fn a_run_that_stops_burns_its_steps_and_pays_no_miner() {
     let mut world = World::new();
-    let run = world.request(ALICE, 500, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(500, 3);
     world.must(MINER, &step(run, 0, 50));
     world.must(MINER, &step(run, 1, 50));
     let ended = timed_out(&world, run, back(300, 200));
@@ -147,8 +137,7 @@ fn a_run_that_stops_burns_its_steps_and_pays_no_miner() {
 #[test]
 fn each_step_gives_the_miner_a_new_period() {
     let mut world = World::new();
-    let run = world.request(ALICE, 500, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(500, 3);
     world.must(MINER, &step(run, 0, 50));
     world.next_block_after(600_000);
     world.must(MINER, &step(run, 1, 50));
@@ -175,15 +164,12 @@ fn a_block_sweeps_so_many_in_order_of_deadline_and_id() {
     let mut late = [world.request(ALICE, 500, 3), world.request(ALICE, 500, 3)];
     late.sort_unstable();
     world.next_block_after(900_001);
-    let swept = |sweeps: Vec<Event>| -> Vec<_> {
-        let timed_out = |event: &Event| {
-            let Event::RunTimedOut { agent_run_id, .. } = event else { return None };
-            Some(*agent_run_id)
-        };
-        sweeps.iter().filter_map(timed_out).collect()
-    };
-    assert_eq!(swept(world.next_block().swept()), [early, late[0]]);
-    assert_eq!(swept(world.next_block().swept()), [late[1]]);
+    for due in [vec![early, late[0]], vec![late[1]]] {
+        let swept = world.next_block().swept();
+        let ended: Vec<_> =
+            due.into_iter().map(|run| timed_out(&world, run, back(500, 0))).collect();
+        assert_eq!(swept, ended);
+    }
     assert_eq!(world.balance(ALICE), FUNDS);
 }
 
@@ -298,15 +284,15 @@ fn a_sweep_reads_deadlines_once_whatever_the_block_did_to_them() {
     let mut world = World::with_forks(Params::default(), forks, &[(PROPOSER, 1)]);
     let runs: Vec<Hash> = (0..RUNS).map(|_| world.request(ALICE, 100, 1)).collect();
     world.next_block();
-    let mut draft = Draft::new(world.base());
-    for due in world.parent.timestamp..world.parent.timestamp + PAYMENTS {
-        let miner = MINER.address();
-        draft.put::<Unbondings>(&(miner, due), &Amount::new(1));
-        draft.put::<Deadlines>(&state::bonds::deadline_key(due, &miner), &());
-    }
-    let unbonding = Amount::new(PAYMENTS);
-    draft.put::<Supplies>(&(), &Supply { unbonding, ..world.supply() });
-    world.memory.apply(&draft.into_changes());
+    let (now, miner) = (world.parent.timestamp, MINER.address());
+    let supply = Supply { unbonding: Amount::new(PAYMENTS), ..world.supply() };
+    world.write(|draft| {
+        for due in now..now + PAYMENTS {
+            draft.put::<Unbondings>(&(miner, due), &Amount::new(1));
+            draft.put::<Deadlines>(&state::bonds::deadline_key(due, &miner), &());
+        }
+        draft.put::<Supplies>(&(), &supply);
+    });
     let counting = Counting::over(&world);
     let mut builder = counting.block_after(&world, 900_001);
     let first = world.account(ALICE).nonce;
@@ -322,10 +308,9 @@ fn a_sweep_reads_deadlines_once_whatever_the_block_did_to_them() {
 #[test]
 fn what_came_and_went_in_one_block_leaves_no_row() {
     let mut world = World::new();
-    let run = world.request(ALICE, 500, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(500, 3);
     world.must(MINER, &step(run, 0, 50));
-    world.must(MINER, &world.finish_body(run, "completed"));
+    world.finish(MINER, run, "completed");
     let changes = world.next_block().changes;
     let deleted = changes.values().flat_map(|rows| rows.values()).filter(|row| row.is_none());
     assert_eq!(deleted.count(), 0);
@@ -333,11 +318,9 @@ fn what_came_and_went_in_one_block_leaves_no_row() {
 
 /// The rows of chunks of a blob.
 fn chunk_rows(world: &World, id: &str) -> Vec<u32> {
-    let rows = view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap();
+    let rows = world.rows::<BlobChunks>();
     rows.into_iter().filter(|((_, blob), _)| blob == id).map(|((index, _), _)| index).collect()
 }
-
-const EVERYTHING: Range<'static> = Range { from: &[], to: None, limit: usize::MAX };
 
 /// A chain on which blobs may have many chunks.
 fn world_of_large_blobs() -> World {
@@ -347,39 +330,17 @@ fn world_of_large_blobs() -> World {
     })
 }
 
-/// Puts a record with so many chunks into the state, of one byte each: what counts is their number.
-fn put_blob(world: &mut World, id: &str, total: u64, received: u32) {
-    let mut draft = Draft::new(world.base());
-    let deadline = world.parent.timestamp + 3_600_000;
-    let blob = Blob {
-        blob_id: id.to_owned(),
-        owner: ALICE.address(),
-        content_type: "text/plain".to_owned(),
-        total_bytes: total * 400_000,
-        total_chunks: total,
-        received: u64::from(received),
-        content_hash: Hash::ZERO,
-        received_hash: None,
-        is_final: false,
-        created_at: world.parent.timestamp,
-    };
-    let mut pieces = Pieces::default();
-    for index in 0..received {
-        pieces.insert(index);
-        draft.put::<BlobChunks>(&(index, id.to_owned()), &vec![1]);
-    }
-    draft.put::<BlobPieces>(&id.to_owned(), &pieces);
-    draft.put::<Blobs>(&id.to_owned(), &blob);
-    draft.put::<Deadlines>(&(deadline, Deadlines::BLOB, id.to_owned()), &());
-    world.memory.apply(&draft.into_changes());
-    world.reopen();
+/// Nothing is left of any chunk.
+fn assert_no_chunks(world: &World) {
+    assert_eq!(world.rows::<BlobChunks>(), []);
+    assert_eq!(world.rows::<BlobRemains>(), []);
 }
 
 #[test]
 fn the_chunks_of_dropped_blobs_go_little_by_little() {
     let mut world = world_of_large_blobs();
     for id in ["one", "other"] {
-        put_blob(&mut world, id, 3_000, 2_000);
+        world.put_begun_blob(id, 3_000 * 400_000, 2_000);
     }
     let swept = |executed: &Executed| executed.swept().len();
     world.next_block_after(3_600_001);
@@ -389,17 +350,16 @@ fn the_chunks_of_dropped_blobs_go_little_by_little() {
     assert_eq!(deleted(&executed), 2_048);
     assert_eq!((chunk_rows(&world, "one").len(), chunk_rows(&world, "other").len()), (0, 1_952));
     assert_eq!(deleted(&world.next_block()), 1_952);
-    assert_eq!(view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap(), []);
-    assert_eq!(view::scan::<BlobRemains>(&*world.memory, EVERYTHING).unwrap(), []);
-    assert_eq!(view::scan::<BlobPieces>(&*world.memory, EVERYTHING).unwrap(), []);
+    assert_no_chunks(&world);
+    assert_eq!(world.rows::<BlobPieces>(), []);
 }
 
 #[test]
 fn a_new_blob_of_the_same_id_has_nothing_of_the_old_one() {
     let mut world = world_of_large_blobs();
     // Sorted by id, the large one is cleared first, so that some chunks of the other stay for a while.
-    put_blob(&mut world, "a-large-one", 3_000, 2_046);
-    put_blob(&mut world, "same", 3_000, 2_000);
+    world.put_begun_blob("a-large-one", 3_000 * 400_000, 2_046);
+    world.put_begun_blob("same", 3_000 * 400_000, 2_000);
     world.next_block_after(3_600_001);
     world.next_block();
     assert!(chunk_rows(&world, "same").len() > 1_000);
@@ -407,10 +367,10 @@ fn a_new_blob_of_the_same_id_has_nothing_of_the_old_one() {
     world.must(BOB, &blob_init("same", &bytes));
     // The old chunk 1 is not taken for one of the new blob.
     world.must(BOB, &blob_chunk("same", 0, &bytes[..400_000]));
-    assert_eq!(refused(&mut world, BOB, &blob_finalize("same")), "BLOB_CHUNK");
+    assert_eq!(world.refused(BOB, &blob_finalize("same")), "BLOB_CHUNK");
     world.must(BOB, &blob_chunk("same", 1, &bytes[..1]));
     world.must(BOB, &blob_finalize("same"));
-    while !view::scan::<BlobRemains>(&*world.memory, EVERYTHING).unwrap().is_empty() {
+    while !world.rows::<BlobRemains>().is_empty() {
         world.next_block();
     }
     assert_eq!(chunk_rows(&world, "same"), [0, 1], "the new chunks stay");
@@ -419,15 +379,11 @@ fn a_new_blob_of_the_same_id_has_nothing_of_the_old_one() {
     assert_eq!(chunk.len(), 400_000);
 }
 
-fn refused(world: &mut World, who: Who, body: &Body) -> &'static str {
-    world.send(who, body).expect_err("it was accepted").code().as_str()
-}
-
 #[test]
 fn a_blob_that_was_dropped_twice_leaves_nothing() {
     let mut world = world_of_large_blobs();
-    put_blob(&mut world, "a-large-one", 4_000, 3_900);
-    put_blob(&mut world, "same", 3_000, 2_000);
+    world.put_begun_blob("a-large-one", 4_000 * 400_000, 3_900);
+    world.put_begun_blob("same", 3_000 * 400_000, 2_000);
     world.next_block_after(3_600_001);
     world.next_block();
     world.must(BOB, &blob_init("same", &vec![7; 800_001]));
@@ -435,8 +391,6 @@ fn a_blob_that_was_dropped_twice_leaves_nothing() {
     let executed = world.next_block_after(3_600_001);
     assert_eq!(executed.swept(), []);
     assert!(!world.next_block().swept().is_empty());
-    world.next_block();
-    world.next_block();
-    assert_eq!(view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap(), []);
-    assert_eq!(view::scan::<BlobRemains>(&*world.memory, EVERYTHING).unwrap(), []);
+    world.next_blocks(2);
+    assert_no_chunks(&world);
 }

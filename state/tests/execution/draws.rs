@@ -45,17 +45,12 @@ fn wins(candidates: &[Candidate], seats: usize) -> Vec<u32> {
 fn candidates_that_are_full_keep_their_weight_and_their_seats_stay_empty() {
     let free: Vec<Candidate> =
         (0..20).map(|miner| candidate(miner, 1 + u64::from(miner))).collect();
-    let mixed: Vec<Candidate> = (0..20)
-        .map(|miner| {
-            let is_full = miner % 3 == 0;
-            Candidate { is_full, ..candidate(miner, 1 + u64::from(miner)) }
-        })
-        .collect();
+    let full = |(nth, it): (usize, &Candidate)| Candidate { is_full: nth % 3 == 0, ..*it };
+    let mixed: Vec<Candidate> = free.iter().enumerate().map(full).collect();
     let (all, some) = (elect(&lot(2), &free, 15), elect(&lot(2), &mixed, 15));
     assert_eq!(miners(&all.seats), miners(&some.seats), "the draw is the same");
     assert_ne!(all.candidates_hash, some.candidates_hash);
-    let is_empty = |seat: &&Candidate| seat.is_full;
-    let empty = some.seats.iter().filter(is_empty).count();
+    let empty = some.seats.iter().filter(|seat| seat.is_full).count();
     assert!(empty > 0 && some.members().count() == 15 - empty);
 }
 

@@ -1,12 +1,12 @@
 //! What accepted transactions do.
 
 use state::tables::{
-    BlobChunks, Blobs, ConversationTurns, Deadlines, Figures, MinerIds, Miners, RunsByConversation,
+    BlobChunks, Blobs, ConversationTurns, Deadlines, MinerIds, Miners, RunsByConversation,
     RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Turns,
 };
-use types::tx::MinerRegister;
 use types::{Amount, Body, Hash, MinerFigures, RunStatus, Settlement};
 
+use crate::bodies::register_miner;
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, START, STRANGER, World, blob_chunk, blob_finalize,
     blob_init, cancel, chat, claim, conversation, step, transfer, turn,
@@ -24,7 +24,7 @@ fn the_worked_example_is_settled_to_the_micro() {
         world.must(MINER, &step(run, index, 625));
     }
     world.next_block();
-    world.must(MINER, &world.finish_body(run, "completed"));
+    world.finish(MINER, run, "completed");
     let block = world.next_block().block;
     assert_eq!(block.header.tokens_burned, Amount::new(800));
     assert_eq!(world.balance(MINER), FUNDS + 5_000);
@@ -53,11 +53,11 @@ fn a_run_leaves_its_rows_in_every_index() {
     world.next_block();
     let state = world.state();
     let (height, position) = (1, 1);
-    let running = (RunsByStatus::place(RunStatus::Running), height, position);
-    assert_eq!(state.get::<RunsByStatus>(&running).unwrap(), Some(id));
-    for status in [RunStatus::Pending, RunStatus::Claimed] {
-        let gone = (RunsByStatus::place(status), height, position);
-        assert_eq!(state.get::<RunsByStatus>(&gone).unwrap(), None);
+    for (status, expected) in
+        [(RunStatus::Running, Some(id)), (RunStatus::Pending, None), (RunStatus::Claimed, None)]
+    {
+        let key = (RunsByStatus::place(status), height, position);
+        assert_eq!(state.get::<RunsByStatus>(&key).unwrap(), expected, "{status:?}");
     }
     let by_submitter = (ALICE.address(), height, position);
     assert_eq!(state.get::<RunsBySubmitter>(&by_submitter).unwrap(), Some(id));
@@ -76,16 +76,14 @@ fn a_run_leaves_its_rows_in_every_index() {
     });
     assert_eq!(run.steps_digest, digest);
     let figures = MinerFigures { claimed: 1, tokens: 15, ..MinerFigures::default() };
-    assert_eq!(state.get::<Figures>(&MINER.address()).unwrap(), Some(figures));
+    assert_eq!(world.figures(MINER), figures);
 }
 
 #[test]
 fn the_first_valid_claim_wins() {
     let mut world = World::new();
-    let run = world.request(ALICE, 1_000, 3);
-    world.must(MINER, &claim(MINER, run));
-    let late = world.send(BOB, &claim(BOB, run)).unwrap_err();
-    assert_eq!(late.code().as_str(), "RUN_NOT_PENDING");
+    let run = world.claimed(1_000, 3);
+    assert_eq!(world.refused(BOB, &claim(BOB, run)), "RUN_NOT_PENDING");
     assert_eq!(world.run(run).miner, Some(MINER.address()));
 }
 
@@ -95,7 +93,7 @@ fn a_submitter_may_mine_its_own_run() {
     let run = world.request(ALICE, 10_000, 3);
     world.must(ALICE, &claim(ALICE, run));
     world.must(ALICE, &step(run, 0, 500));
-    world.must(ALICE, &world.finish_body(run, "completed"));
+    world.finish(ALICE, run, "completed");
     world.next_block();
     assert_eq!(world.balance(ALICE), FUNDS - 100);
 }
@@ -103,14 +101,13 @@ fn a_submitter_may_mine_its_own_run() {
 #[test]
 fn the_reward_ends_where_the_escrow_does() {
     let mut world = World::new();
-    let run = world.request(ALICE, 300, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(300, 3);
     world.must(MINER, &step(run, 0, 100_000));
-    world.must(MINER, &world.finish_body(run, "failed"));
+    world.finish(MINER, run, "failed");
     world.next_block();
     assert_eq!(world.balance(MINER), FUNDS + 200);
     assert_eq!(world.balance(ALICE), FUNDS - 300);
-    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    let figures = world.figures(MINER);
     assert_eq!((figures.completed, figures.failed), (0, 1));
     assert_eq!(figures.earnings, Amount::new(200));
 }
@@ -118,10 +115,9 @@ fn the_reward_ends_where_the_escrow_does() {
 #[test]
 fn a_run_that_its_miner_ends_as_timed_out_counts_as_timed_out() {
     let mut world = World::new();
-    let run = world.request(ALICE, 300, 3);
-    world.must(MINER, &claim(MINER, run));
-    world.must(MINER, &world.finish_body(run, "timeout"));
-    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    let run = world.claimed(300, 3);
+    world.finish(MINER, run, "timeout");
+    let figures = world.figures(MINER);
     assert_eq!((figures.completed, figures.failed, figures.timed_out), (0, 0, 1));
 }
 
@@ -129,9 +125,8 @@ fn a_run_that_its_miner_ends_as_timed_out_counts_as_timed_out() {
 fn every_final_status_ends_a_run() {
     let mut world = World::new();
     for status in ["completed", "failed", "timeout", "insufficient_funds", "cancelled"] {
-        let run = world.request(ALICE, 300, 3);
-        world.must(MINER, &claim(MINER, run));
-        world.must(MINER, &world.finish_body(run, status));
+        let run = world.claimed(300, 3);
+        world.finish(MINER, run, status);
         assert_eq!(world.run(run).status.as_str(), status);
     }
     world.next_block();
@@ -194,16 +189,9 @@ fn a_turn_is_burned_and_found_again() {
 #[test]
 fn a_miner_keeps_its_first_id() {
     let mut world = World::new();
-    let register = |name: &str| {
-        Body::MinerRegister(MinerRegister {
-            name: name.to_owned(),
-            capabilities: vec!["chat".to_owned()],
-            model_info: "model".to_owned(),
-        })
-    };
-    let first = world.must(MINER, &register("one"));
+    let first = world.must(MINER, &register_miner("one"));
     world.next_block();
-    world.must(MINER, &register("two"));
+    world.must(MINER, &register_miner("two"));
     world.next_block();
     let miner = world.state().get::<Miners>(&MINER.address()).unwrap().unwrap();
     assert_eq!(miner.miner_id, Hash::digest(first.hash().to_string().as_bytes()));

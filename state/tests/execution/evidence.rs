@@ -1,33 +1,32 @@
 //! Evidence: what is refused, and what becomes of a key that signed two things.
 
 use state::tables::ConsensusKeys;
-use state::{PendingState, PushError, TxError, validators};
+use state::validators;
 use types::sign_bytes::Domain;
 use types::tx::Evidence;
-use types::{
-    Body, Event, Forks, KeyStanding, Params, PublicKey, Rejection, Signature, ValidatorSets,
-};
+use types::{Body, Event, Forks, KeyStanding, Params, PublicKey, Signature};
 
 use crate::world::{
-    ALICE, BOB, MINER, OTHER_MINER, STRANGER, Swept, Who, World, evidence, evidence_of,
+    ALICE, BOB, MINER, OTHER_MINER, STRANGER, Swept, V7, Who, World, answer, evidence, evidence_of,
     genesis_hash, signed_by, signed_in, vote,
 };
 
 const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
+/// Those of them that can vote MINER out.
+const OTHERS: [Who; 3] = [ALICE, BOB, OTHER_MINER];
 
 /// A chain with the rules of v7, decided by these, each with the power 10.
 fn world_of(validators: &[Who]) -> World {
+    world_with(Params::default(), V7, validators)
+}
+
+fn world_with(params: Params, forks: Forks, validators: &[Who]) -> World {
     let validators: Vec<(Who, u64)> = validators.iter().map(|who| (*who, 10)).collect();
-    World::with_forks(Params::default(), V7, &validators)
+    World::with_forks(params, forks, &validators)
 }
 
 fn against(accused: Who) -> Body {
     Body::Evidence(evidence(accused, 1))
-}
-
-fn sets(world: &World) -> ValidatorSets {
-    validators::sets(&*world.base()).unwrap().unwrap()
 }
 
 fn keys(set: &[types::SetMember]) -> Vec<PublicKey> {
@@ -42,15 +41,9 @@ fn sorted(who: &[Who]) -> Vec<PublicKey> {
     keys
 }
 
-/// The code with which the open block refuses a transaction.
-fn refused(world: &mut World, who: Who, body: &Body) -> &'static str {
-    world.send(who, body).unwrap_err().code().as_str()
-}
-
 /// Whether the committed state takes a transaction.
 fn is_taken(world: &World, who: Who, body: &Body) -> bool {
-    let nonce = world.account(who).nonce;
-    state::check(&world.tx(who, nonce, body).unwrap(), &*world.base(), &world.context()).is_ok()
+    state::check(&world.next_tx(who, body), &*world.base(), &world.context()).is_ok()
 }
 
 fn lost(who: Who, height: u64) -> Event {
@@ -83,12 +76,11 @@ fn a_key_that_signed_two_things_in_block_1_has_no_power_from_block_3_on() {
     let taken = Event::EvidenceTaken { public_key: MINER.public_key(), height: 1 };
     assert_eq!(executed.events.of_transaction(0), Some(&taken));
     assert_eq!(executed.swept(), [lost(MINER, 3)]);
-    let rest = [ALICE, BOB, OTHER_MINER];
-    let now = sets(&world);
+    let now = world.sets();
     assert_eq!(keys(&now.current), sorted(&FOUR));
-    assert_eq!(keys(now.next.as_deref().unwrap()), sorted(&rest));
+    assert_eq!(keys(now.next.as_deref().unwrap()), sorted(&OTHERS));
     world.next_block();
-    assert_eq!(keys(&sets(&world).current), sorted(&rest));
+    assert_eq!(keys(&world.sets().current), sorted(&OTHERS));
     assert!(validators::is_punished(&*world.base(), &MINER.public_key()).unwrap());
 }
 
@@ -98,10 +90,10 @@ fn a_punished_key_never_has_power_again() {
     world.must(ALICE, &against(MINER));
     // In the same block and ever after.
     for block in 0..4 {
-        assert_eq!(refused(&mut world, BOB, &vote(MINER, 5)), "ACCEPTANCE_INVALID");
+        assert_eq!(world.refused(BOB, &vote(MINER, 5)), "ACCEPTANCE_INVALID");
         // Nobody votes on its leaving either, while it has not left.
         let code = if block == 0 { "ACCEPTANCE_INVALID" } else { "VALIDATOR_UNCHANGED" };
-        assert_eq!(refused(&mut world, BOB, &vote(MINER, 0)), code);
+        assert_eq!(world.refused(BOB, &vote(MINER, 0)), code);
         world.next_block();
     }
     let refused = world.rejection(BOB, 0, &vote(MINER, 10));
@@ -112,10 +104,8 @@ fn a_punished_key_never_has_power_again() {
 #[test]
 fn open_votes_for_a_punished_key_are_deleted_and_count_no_more() {
     let mut world = world_of(&FOUR);
-    for who in [ALICE, BOB] {
-        world.must(who, &vote(MINER, 20));
-        world.must(who, &vote(Who(9), 20));
-    }
+    world.all(&[ALICE, BOB], &vote(MINER, 20));
+    world.all(&[ALICE, BOB], &vote(Who(9), 20));
     world.next_block();
     // The third vote comes in the block with the evidence, before it.
     world.must(OTHER_MINER, &vote(MINER, 20));
@@ -167,10 +157,8 @@ fn what_proves_nothing_is_refused() {
         ("they are of another kind", &|it| it.kind = "precommit".to_owned()),
         ("another key signed them", &|it| it.validator_key = BOB.public_key()),
         ("the key is of no validator", &|it| {
-            *it = signed_by(
-                STRANGER,
-                Evidence { validator_key: STRANGER.public_key(), ..it.clone() },
-            );
+            it.validator_key = STRANGER.public_key();
+            *it = signed_by(STRANGER, it.clone());
         }),
         ("both say the same", &|it| {
             *it = signed_by(MINER, evidence_of(MINER, 1, "prevote", [Some(1), Some(1)]));
@@ -188,34 +176,31 @@ fn what_proves_nothing_is_refused() {
         assert_eq!(code_of(&world, change), "EVIDENCE_INVALID", "{what}");
     }
     let refused = world.rejection(ALICE, 0, &spoilt(MINER));
-    assert_eq!(refused.field(), "secondSignature");
-    assert_eq!(
-        refused.expected(),
-        "the signature of validatorKey over its prevote of height 1 and round 0"
-    );
+    let expected = "the signature of validatorKey over its prevote of height 1 and round 0";
+    assert_eq!((refused.field(), refused.expected()), ("secondSignature", expected));
 }
 
 #[test]
 fn what_is_no_message_at_all_is_refused_without_the_state() {
     let world = world_of(&FOUR);
-    let refused = |change: &dyn Fn(&mut Evidence)| {
+    let cases: [(&str, fn(&mut Evidence)); 7] = [
+        ("firstValue", |it| it.first_value = "nil".to_owned()),
+        ("secondValue", |it| it.second_value = "NIL".to_owned()),
+        ("secondValue", |it| it.second_value = "AB".repeat(32)),
+        ("kind", |it| it.kind = "body".to_owned()),
+        ("height", |it| it.height = 0),
+        ("round", |it| it.round = 1 << 32),
+        ("secondValidRound", |it| {
+            it.kind = "prevote".to_owned();
+            it.second_valid_round = Some(0);
+        }),
+    ];
+    for (field, change) in cases {
         let mut evidence = evidence_of(MINER, 1, "proposal", [Some(1), Some(2)]);
         change(&mut evidence);
         let refused = world.tx(ALICE, 0, &Body::Evidence(evidence)).unwrap_err();
-        (refused.code().as_str(), refused.field().to_owned())
-    };
-    let invalid = |field: &str| ("INVALID_FIELD", field.to_owned());
-    assert_eq!(refused(&|it| it.first_value = "nil".to_owned()), invalid("firstValue"));
-    assert_eq!(refused(&|it| it.second_value = "NIL".to_owned()), invalid("secondValue"));
-    assert_eq!(refused(&|it| it.second_value = "AB".repeat(32)), invalid("secondValue"));
-    assert_eq!(refused(&|it| it.kind = "body".to_owned()), invalid("kind"));
-    assert_eq!(refused(&|it| it.height = 0), invalid("height"));
-    assert_eq!(refused(&|it| it.round = 1 << 32), invalid("round"));
-    let vote = |it: &mut Evidence| {
-        it.kind = "prevote".to_owned();
-        it.second_valid_round = Some(0);
-    };
-    assert_eq!(refused(&vote), invalid("secondValidRound"));
+        assert_eq!((refused.code().as_str(), refused.field()), ("INVALID_FIELD", field));
+    }
 }
 
 #[test]
@@ -225,7 +210,7 @@ fn the_same_key_is_punished_once() {
     let other = Body::Evidence(evidence_of(MINER, 1, "precommit", [Some(1), None]));
     for _ in 0..3 {
         for body in [against(MINER), other.clone()] {
-            assert_eq!(refused(&mut world, BOB, &body), "EVIDENCE_INVALID");
+            assert_eq!(world.refused(BOB, &body), "EVIDENCE_INVALID");
         }
         world.next_block();
     }
@@ -234,17 +219,13 @@ fn the_same_key_is_punished_once() {
 #[test]
 fn a_key_that_has_left_is_punished_when_it_comes_back() {
     let mut world = world_of(&FOUR);
-    for who in [ALICE, BOB, OTHER_MINER] {
-        world.must(who, &vote(MINER, 0));
-    }
+    world.all(&OTHERS, &vote(MINER, 0));
     world.next_block();
     // It still decides the next height.
     assert!(is_taken(&world, ALICE, &against(MINER)));
     world.next_block();
     assert_eq!(world.code(ALICE, &against(MINER)), "EVIDENCE_INVALID");
-    for who in [ALICE, BOB, OTHER_MINER] {
-        world.must(who, &vote(MINER, 3));
-    }
+    world.all(&OTHERS, &vote(MINER, 3));
     world.next_block();
     world.must(ALICE, &against(MINER));
 }
@@ -252,9 +233,7 @@ fn a_key_that_has_left_is_punished_when_it_comes_back() {
 #[test]
 fn evidence_is_of_v7_and_not_too_old() {
     let params = Params { evidence_age_blocks: 3, ..Params::default() };
-    let forks = Forks { v7: Some(2), ..V7 };
-    let four = FOUR.map(|who| (who, 10));
-    let mut world = World::with_forks(params, forks, &four);
+    let mut world = world_with(params, Forks { v7: Some(2), ..V7 }, &FOUR);
     assert_eq!(world.code(ALICE, &against(MINER)), "FORK_NOT_ACTIVE");
     world.next_block();
     assert_eq!(world.code(ALICE, &against(MINER)), "EVIDENCE_INVALID");
@@ -269,9 +248,7 @@ fn evidence_is_of_v7_and_not_too_old() {
 
 #[test]
 fn what_was_signed_before_v7_proves_nothing_though_the_signatures_are_good() {
-    let four = FOUR.map(|who| (who, 10));
-    let forks = Forks { v7: Some(2), ..V7 };
-    let mut world = World::with_forks(Params::default(), forks, &four);
+    let mut world = world_with(Params::default(), Forks { v7: Some(2), ..V7 }, &FOUR);
     world.next_block();
     // The signatures of then do not name the genesis file: they may be those of another chain.
     let domain = Domain { chain_id: "test".into(), genesis_hash: genesis_hash(), v7_from: Some(2) };
@@ -298,7 +275,7 @@ fn somebody_always_stays() {
     let mut two = world_of(&[MINER, BOB]);
     two.must(ALICE, &against(MINER));
     // In the same block, and while the punished one still decides.
-    assert_eq!(refused(&mut two, ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
+    assert_eq!(two.refused(ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
     two.next_block();
     assert_eq!(two.code(ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
 }
@@ -306,31 +283,23 @@ fn somebody_always_stays() {
 #[test]
 fn whoever_leaves_with_the_next_block_is_nobody_beside_whom_a_key_can_be_punished() {
     let mut world = world_of(&[MINER, BOB]);
-    for who in [MINER, BOB] {
-        world.must(who, &vote(BOB, 0));
-    }
+    world.all(&[MINER, BOB], &vote(BOB, 0));
     world.next_block();
     // Both decide this block, and MINER alone the one after the next.
-    let refused: Rejection = world.rejection(ALICE, 0, &against(MINER));
+    let refused = world.rejection(ALICE, 0, &against(MINER));
     assert_eq!((refused.code().as_str(), refused.field()), ("VALIDATOR_SET_LIMIT", "validatorKey"));
     world.must(ALICE, &against(BOB));
     assert_eq!(world.next_block().swept(), [], "it has left already");
-    assert_eq!(
-        standing(&world, BOB),
-        Some(KeyStanding { alone_until: None, punished_at: Some(2) })
-    );
+    let punished = KeyStanding { alone_until: None, punished_at: Some(2) };
+    assert_eq!(standing(&world, BOB), Some(punished));
 }
 
 #[test]
 fn votes_to_take_a_punished_key_back_are_deleted_though_it_had_left_already() {
     let mut world = world_of(&FOUR);
-    for who in [ALICE, BOB, OTHER_MINER] {
-        world.must(who, &vote(MINER, 0));
-    }
+    world.all(&OTHERS, &vote(MINER, 0));
     world.next_block();
-    for who in [ALICE, BOB] {
-        world.must(who, &vote(MINER, 7));
-    }
+    world.all(&[ALICE, BOB], &vote(MINER, 7));
     world.must(STRANGER, &against(MINER));
     world.next_block();
     assert_eq!(validators::votes(&*world.base()).unwrap(), []);
@@ -339,13 +308,11 @@ fn votes_to_take_a_punished_key_back_are_deleted_though_it_had_left_already() {
 #[test]
 fn a_vote_that_would_remove_the_last_one_is_passed_over() {
     let mut world = world_of(&[MINER, BOB]);
-    for who in [MINER, BOB] {
-        world.must(who, &vote(BOB, 0));
-    }
+    world.all(&[MINER, BOB], &vote(BOB, 0));
     world.must(ALICE, &against(MINER));
     assert_eq!(world.next_block().swept(), [lost(MINER, 3)]);
     world.next_block();
-    assert_eq!(keys(&sets(&world).current), sorted(&[BOB]));
+    assert_eq!(keys(&world.sets().current), sorted(&[BOB]));
 }
 
 #[test]
@@ -357,10 +324,8 @@ fn what_a_validator_signed_while_it_decided_alone_proves_nothing() {
     assert_eq!(world.code(ALICE, &against(MINER)), "VALIDATOR_SET_LIMIT");
     let activated = Event::ValidatorSetActivated { height: 3 };
     assert!(world.next_block().events.end.contains(&activated));
-    assert_eq!(
-        standing(&world, MINER),
-        Some(KeyStanding { alone_until: Some(2), punished_at: None })
-    );
+    let alone = KeyStanding { alone_until: Some(2), punished_at: None };
+    assert_eq!(standing(&world, MINER), Some(alone));
     for height in [1, 2] {
         let body = Body::Evidence(evidence(MINER, height));
         assert_eq!(world.code(ALICE, &body), "VALIDATOR_SET_LIMIT", "{height}");
@@ -374,24 +339,18 @@ fn what_a_validator_signed_while_it_decided_alone_proves_nothing() {
 
 #[test]
 fn before_v7_nothing_is_noted_of_a_validator_that_decided_alone() {
-    let forks = Forks { v7: None, ..V7 };
-    let mut world = World::with_forks(Params::default(), forks, &[(MINER, 10)]);
+    let mut world = world_with(Params::default(), Forks { v7: None, ..V7 }, &[MINER]);
     world.must(MINER, &vote(BOB, 10));
-    for _ in 0..3 {
-        world.next_block();
-    }
-    assert_eq!(keys(&sets(&world).current), sorted(&[MINER, BOB]));
+    world.next_blocks(3);
+    assert_eq!(keys(&world.sets().current), sorted(&[MINER, BOB]));
     assert_eq!(standing(&world, MINER), None);
 }
 
 #[test]
 fn what_validators_signed_beside_each_other_counts_after_others_have_come() {
     let mut world = world_of(&FOUR);
-    for who in [ALICE, BOB, MINER] {
-        world.must(who, &vote(Who(9), 10));
-    }
-    world.next_block();
-    world.next_block();
+    world.all(&[ALICE, BOB, MINER], &vote(Who(9), 10));
+    world.next_blocks(2);
     for who in FOUR {
         assert!(is_taken(&world, STRANGER, &against(who)), "{who:?}");
         assert_eq!(standing(&world, who), None, "{who:?}");
@@ -401,23 +360,14 @@ fn what_validators_signed_beside_each_other_counts_after_others_have_come() {
 #[test]
 fn a_pool_keeps_one_of_two_and_none_once_a_block_has_one() {
     let mut world = world_of(&FOUR);
-    let mut pending = PendingState::new(world.still(), world.chain.clone()).unwrap();
-    let (first, second) = (against(MINER), against(MINER));
-    let first = world.tx(ALICE, 0, &first).unwrap();
-    let second = world.tx(BOB, 0, &second).unwrap();
+    let mut pending = world.pool();
+    let [first, second] = [ALICE, BOB].map(|who| world.tx(who, 0, &against(MINER)).unwrap());
     pending.admit(&first).unwrap();
-    let refused = pending.admit(&second).unwrap_err();
-    assert!(
-        matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "EVIDENCE_INVALID"),
-        "{refused:?}"
-    );
-    world.builder().push(&first).unwrap();
-    assert!(matches!(world.builder().push(&second), Err(PushError::Rejected(_))));
+    assert_eq!(answer(pending.admit(&second)), "EVIDENCE_INVALID");
+    world.push(&first).unwrap();
+    assert_eq!(answer(world.builder().push(&second)), "EVIDENCE_INVALID");
     let executed = world.next_block();
-    let nothing = std::collections::BTreeMap::new();
-    let included = &executed.block.transactions;
-    let changes = std::collections::BTreeMap::new();
     // What waits is checked again.
-    assert!(!pending.advance(world.still(), included, &nothing, &changes).unwrap());
+    assert!(!world.tell(&mut pending, &executed.block.transactions, &executed));
     assert!(pending.check(&second).is_err());
 }

@@ -2,16 +2,16 @@
 
 use state::fees::{charged_bytes, check_base_fee, highest_base_fee, inclusion_fee, is_vote};
 use state::tables::Fees;
-use state::{Forks, PendingState};
+use state::{Executed, Forks, PendingState};
 use types::build::{Envelope, Unsigned};
-use types::{Amount, Bid, Body, CheckedTx, Event, Params, Rejection, SizeLimits, Transaction};
+use types::{Bid, BlockFees, Body, CheckedTx, Params, SizeLimits, Transaction};
 
+use crate::bodies::{bid, register_miner};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, PROPOSER, START, STRANGER, Who, World, chat, claim, evidence, step,
-    transfer, vote,
+    ALICE, BOB, FUNDS, MINER, PROPOSER, START, STRANGER, V7, Who, World, answer, blob_init, chat,
+    claim, evidence, step, transfer, vote,
 };
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 /// The base fee of an empty chain.
 const FLOOR: u64 = 10;
 
@@ -21,6 +21,11 @@ fn with(params: Params) -> World {
 
 fn world() -> World {
     with(Params::default())
+}
+
+/// A chain whose blocks are small, and whose base fee is so much at least.
+fn of_small_blocks(base_fee_floor: u64) -> World {
+    with(Params { max_block_bytes: 65_536, base_fee_floor, ..Params::default() })
 }
 
 /// A transaction with this bid and these further members before its key.
@@ -34,33 +39,15 @@ pub fn tx(world: &World, who: Who, body: &Body, bid: Bid, more: &str) -> Checked
     CheckedTx::trust(Transaction::parse_unsigned(payload.as_bytes(), &limits).unwrap())
 }
 
-fn push(world: &mut World, tx: &CheckedTx) -> Result<(), Rejection> {
-    world.builder().push(tx).map_err(|error| match error {
-        state::PushError::Rejected(rejection) => *rejection,
-        other => panic!("{other}"),
-    })
-}
-
-fn code(world: &mut World, tx: &CheckedTx) -> &'static str {
-    push(world, tx).expect_err("it was accepted").code().as_str()
-}
-
 fn size(tx: &CheckedTx) -> u64 {
     u64::try_from(tx.payload().len()).unwrap() + 64
 }
 
-fn bid(max_base_fee: u64, tip: u64) -> Bid {
-    Bid { max_base_fee: Some(Amount::new(max_base_fee)), tip: Some(Amount::new(tip)) }
-}
-
-fn fee_event(events: &[Event]) -> (u64, u64, u64, u64) {
-    let of_fees = events.iter().find_map(|event| match event {
-        Event::FeesCharged { base_fee, burned, tips, next_base_fee } => {
-            Some((*base_fee, burned.get(), tips.get(), *next_base_fee))
-        }
-        _ => None,
-    });
-    of_fees.expect("every block from v7 on says what its places cost")
+/// What the event of a block says: base fee, what was burned, tips, and the next base fee.
+fn fees(executed: &Executed) -> (u64, u64, u64, u64) {
+    let fees = executed.events.fees().expect("every block from v7 on says what its places cost");
+    let BlockFees { base_fee, burned, tips, next_base_fee } = fees;
+    (base_fee, burned.get(), tips.get(), next_base_fee)
 }
 
 #[test]
@@ -68,20 +55,19 @@ fn each_transaction_burns_its_size_times_the_base_fee_and_tips_the_proposer() {
     let mut world = world();
     let tx = tx(&world, ALICE, &chat("hello"), bid(50, 7), "");
     let fee = inclusion_fee(size(&tx), FLOOR).get();
-    push(&mut world, &tx).unwrap();
+    world.push(&tx).unwrap();
     assert_eq!(world.balance(ALICE), FUNDS - fee - 7 - 100);
     assert_eq!(world.balance(PROPOSER), FUNDS + 7);
     assert_eq!(world.supply().burned.get(), fee + 100);
     let executed = world.next_block();
     assert_eq!(executed.block.header.tokens_burned.get(), fee + 100);
-    assert_eq!(fee_event(&executed.events.end), (FLOOR, fee, 7, FLOOR));
+    assert_eq!(fees(&executed), (FLOOR, fee, 7, FLOOR));
 }
 
 #[test]
 fn what_each_transaction_of_a_block_paid_can_be_told_afterwards() {
     let mut world = world();
-    let run = world.request(ALICE, 1_000, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(1_000, 3);
     world.must(MINER, &step(run, 0, 300));
     // The first vote of a validator in a block is free, also behind other transactions.
     world.must(PROPOSER, &transfer(ALICE, 5, 1));
@@ -98,7 +84,7 @@ fn what_each_transaction_of_a_block_paid_can_be_told_afterwards() {
     let all: Vec<u64> = (0..7).map(paid).collect();
     assert_eq!(all[1..3], [0, 0], "the request paid for claim and step");
     assert!(all[3] > 0 && all[4] == 0 && all[5] > 0, "{all:?}");
-    assert_eq!(fee_event(&executed.events.end).1, all.iter().sum::<u64>());
+    assert_eq!(fees(&executed).1, all.iter().sum::<u64>());
 }
 
 #[test]
@@ -112,8 +98,7 @@ fn a_run_pays_for_its_claim_and_its_steps_with_the_request() {
     // A miner without an account needs no money to begin, and what it is paid is as published.
     world.must(STRANGER, &claim(STRANGER, run));
     world.must(STRANGER, &step(run, 0, 300));
-    let end = world.finish_body(run, "completed");
-    world.must(STRANGER, &end);
+    world.finish(STRANGER, run, "completed");
     assert_eq!(world.balance(STRANGER), 300);
     assert_eq!(world.balance(ALICE), FUNDS - 300 - 100 - fee);
 }
@@ -121,8 +106,7 @@ fn a_run_pays_for_its_claim_and_its_steps_with_the_request() {
 #[test]
 fn what_of_a_step_is_over_2048_bytes_is_paid_for() {
     let mut world = world();
-    let run = world.request(ALICE, 1_000, 3);
-    world.must(MINER, &claim(MINER, run));
+    let run = world.claimed(1_000, 3);
     let mut long = step(run, 0, 1);
     let Body::AgentStep(body) = &mut long else { panic!("not a step") };
     let call = types::tx::ToolCall {
@@ -143,7 +127,7 @@ fn what_of_a_step_is_over_2048_bytes_is_paid_for() {
 fn who_cannot_pay_for_the_place_is_refused() {
     let mut world = world();
     let tx = tx(&world, STRANGER, &transfer(BOB, 0, 0), Bid::default(), "");
-    let rejection = push(&mut world, &tx).unwrap_err();
+    let rejection = world.push(&tx).unwrap_err();
     assert_eq!(rejection.code().as_str(), "INSUFFICIENT_BALANCE");
     let fee = inclusion_fee(size(&tx), FLOOR).to_string();
     assert!(rejection.extra().any(|(key, value)| key == "inclusionFee" && value == fee));
@@ -162,9 +146,9 @@ fn members_of_the_bid_are_checked_from_v7_on_and_mean_nothing_before() {
     for (members, expected) in bids {
         let mut now = world();
         let refused = tx(&now, ALICE, &chat("hello"), Bid::default(), members);
-        assert_eq!(code(&mut now, &refused), expected, "{members}");
+        assert_eq!(answer(now.builder().push(&refused)), expected, "{members}");
         let mut before = World::new();
-        push(&mut before, &refused).unwrap();
+        before.push(&refused).unwrap();
         assert_eq!(before.balance(ALICE), FUNDS - 100, "{members}");
     }
 }
@@ -173,9 +157,9 @@ fn members_of_the_bid_are_checked_from_v7_on_and_mean_nothing_before() {
 fn the_fee_of_a_transfer_is_its_tip_so_it_has_no_other() {
     let mut world = world();
     let two = tx(&world, ALICE, &transfer(BOB, 1, 5), bid(50, 7), "");
-    assert_eq!(code(&mut world, &two), "INVALID_FIELD");
+    assert_eq!(answer(world.builder().push(&two)), "INVALID_FIELD");
     let one = tx(&world, ALICE, &transfer(BOB, 1, 5), Bid::default(), "");
-    push(&mut world, &one).unwrap();
+    world.push(&one).unwrap();
     let fee = inclusion_fee(size(&one), FLOOR).get();
     assert_eq!(world.balance(ALICE), FUNDS - 6 - fee);
     assert_eq!(world.balance(PROPOSER), FUNDS + 5);
@@ -188,31 +172,25 @@ fn members_that_nobody_knows_may_take_256_bytes_together() {
     let fits = tx(&world, ALICE, &chat("a"), Bid::default(), &more(256));
     let too_long = tx(&world, ALICE, &chat("a"), Bid::default(), &more(257));
     assert_eq!((fits.unknown_bytes(), too_long.unknown_bytes()), (256, 257));
-    assert_eq!(code(&mut world, &too_long), "INVALID_FIELD");
-    push(&mut world, &fits).unwrap();
-    let mut before = World::new();
-    push(&mut before, &too_long).unwrap();
+    assert_eq!(answer(world.builder().push(&too_long)), "INVALID_FIELD");
+    world.push(&fits).unwrap();
+    World::new().push(&too_long).unwrap();
 }
 
 #[test]
 fn registering_costs_once_and_announcing_a_blob_each_time() {
     let mut world = world();
-    let body = |name: &str| {
-        Body::MinerRegister(types::tx::MinerRegister {
-            name: name.to_owned(),
-            capabilities: Vec::new(),
-            model_info: "model".to_owned(),
-        })
-    };
-    let paid = |world: &mut World, body: &Body| {
+    for (body, expected) in [
+        (register_miner("a"), 10_000),
+        (register_miner("b"), 0),
+        (blob_init("a", b"bytes"), 1_000),
+        (blob_init("b", b"bytes"), 1_000),
+    ] {
         let before = world.balance(MINER);
-        let tx = world.must(MINER, body);
-        before - world.balance(MINER) - inclusion_fee(size(&tx), FLOOR).get()
-    };
-    assert_eq!(paid(&mut world, &body("a")), 10_000);
-    assert_eq!(paid(&mut world, &body("b")), 0);
-    assert_eq!(paid(&mut world, &crate::world::blob_init("a", b"bytes")), 1_000);
-    assert_eq!(paid(&mut world, &crate::world::blob_init("b", b"bytes")), 1_000);
+        let tx = world.must(MINER, &body);
+        let paid = before - world.balance(MINER) - inclusion_fee(size(&tx), FLOOR).get();
+        assert_eq!(paid, expected, "{body:?}");
+    }
     world.next_block();
 }
 
@@ -236,52 +214,40 @@ fn what_pays_for_no_place_waits_for_no_base_fee() {
 
 #[test]
 fn steps_that_pay_for_no_bytes_raise_no_base_fee() {
-    let params = Params { max_block_bytes: 65_536, base_fee_floor: 1_000, ..Params::default() };
-    let mut world = with(params);
-    let run = world.request(ALICE, 1_000_000, 200);
-    world.must(MINER, &claim(MINER, run));
+    let mut world = of_small_blocks(1_000);
+    let run = world.claimed(1_000_000, 200);
     world.next_block();
     for index in 0..110 {
         world.must(MINER, &step(run, index, 1));
     }
     assert!(world.builder().room() < 32_768, "the block is more than half full");
-    let executed = world.next_block();
-    assert_eq!(fee_event(&executed.events.end), (1_000, 0, 0, 1_000));
+    assert_eq!(fees(&world.next_block()), (1_000, 0, 0, 1_000));
 }
 
 #[test]
 fn full_blocks_raise_the_base_fee_and_empty_ones_lower_it() {
-    let params = Params { max_block_bytes: 65_536, base_fee_floor: 1_000, ..Params::default() };
-    let mut world = with(params);
-    let text = "x".repeat(16_000);
-    for _ in 0..4 {
-        world.must(ALICE, &chat(&text));
-    }
-    let executed = world.next_block();
-    let (.., next) = fee_event(&executed.events.end);
+    let mut world = of_small_blocks(1_000);
+    world.all(&[ALICE; 4], &chat(&"x".repeat(16_000)));
+    let (.., next) = fees(&world.next_block());
     assert!((1_014..=1_015).contains(&next), "{next}");
     assert_eq!(world.state().get::<Fees>(&()).unwrap().unwrap().base_fee, next);
-    let executed = world.next_block();
-    assert_eq!(fee_event(&executed.events.end), (next, 0, 0, 1_000));
+    assert_eq!(fees(&world.next_block()), (next, 0, 0, 1_000));
 }
 
 #[test]
 fn the_pool_sets_four_base_fees_aside_and_a_block_gives_the_rest_back() {
     let mut world = world();
-    let mut pending = PendingState::new(world.still(), world.chain.clone()).unwrap();
+    let mut pending = world.pool();
     let first = tx(&world, ALICE, &chat("a"), Bid::default(), "");
     pending.admit(&first).unwrap();
     let set_aside = inclusion_fee(size(&first), 4 * FLOOR).get();
     let balance = |pending: &PendingState| pending.account(ALICE.address()).unwrap().balance.get();
     assert_eq!(balance(&pending), FUNDS - 100 - set_aside);
-    push(&mut world, &first).unwrap();
+    world.push(&first).unwrap();
     let second = tx(&world, ALICE, &chat("b"), Bid::default(), "");
     pending.admit(&second).unwrap();
-    world.next_block();
-    let credits = std::collections::BTreeMap::new();
-    assert!(
-        pending.advance(world.still(), std::slice::from_ref(&first), &credits, &[].into()).unwrap()
-    );
+    let executed = world.next_block();
+    assert!(world.tell(&mut pending, std::slice::from_ref(&first), &executed));
     let taken = inclusion_fee(size(&first), FLOOR).get();
     let waits = inclusion_fee(size(&second), 4 * FLOOR).get();
     assert_eq!(balance(&pending), FUNDS - 200 - taken - waits);
@@ -289,20 +255,14 @@ fn the_pool_sets_four_base_fees_aside_and_a_block_gives_the_rest_back() {
 
 #[test]
 fn a_pool_begins_anew_when_the_base_fee_passes_what_it_set_aside() {
-    let params = Params { max_block_bytes: 65_536, base_fee_floor: 1, ..Params::default() };
-    let mut world = with(params);
-    let mut pending = PendingState::new(world.still(), world.chain.clone()).unwrap();
-    let text = "x".repeat(16_000);
-    let mut answers = Vec::new();
-    for _ in 0..5 {
-        for _ in 0..4 {
-            world.must(BOB, &chat(&text));
-        }
-        world.next_block();
-        answers.push(pending.advance(world.still(), &[], &[].into(), &[].into()).unwrap());
-    }
+    let mut world = of_small_blocks(1);
+    let mut pending = world.pool();
     // The base fee goes up by one a block, from 1 to 6.
-    assert_eq!(answers, [true, true, true, false, false]);
+    for is_right in [true, true, true, false, false] {
+        world.all(&[BOB; 4], &chat(&"x".repeat(16_000)));
+        let executed = world.next_block();
+        assert_eq!(world.tell(&mut pending, &[], &executed), is_right);
+    }
 }
 
 #[test]

@@ -19,17 +19,21 @@ struct Shares {
     some: f64,
 }
 
+/// The miners by address, with the weight of each, and whether it is full.
+fn candidates(of: impl Fn(u8) -> (u64, bool)) -> Vec<Candidate> {
+    let candidate = |nth| {
+        let (weight, is_full) = of(nth);
+        Candidate { miner: Who(nth).address(), weight: Amount::new(weight), is_full }
+    };
+    let mut candidates: Vec<Candidate> = (0..MINERS).map(candidate).collect();
+    candidates.sort_by_key(|candidate| candidate.miner);
+    candidates
+}
+
 /// Draws committees from miners, of which the first ones belong together; the others are without free
 /// capacity if `is_crowded`.
 fn shares(group: u8, size: usize, is_crowded: bool) -> Shares {
-    let mut candidates: Vec<Candidate> = (0..MINERS)
-        .map(|nth| Candidate {
-            miner: Who(nth).address(),
-            weight: Amount::new(BOND),
-            is_full: is_crowded && nth >= group,
-        })
-        .collect();
-    candidates.sort_by_key(|candidate| candidate.miner);
+    let candidates = candidates(|nth| (BOND, is_crowded && nth >= group));
     let group: BTreeSet<Address> = (0..group).map(|nth| Who(nth).address()).collect();
     let (mut most, mut some) = (0_usize, 0_usize);
     for call in 0..CALLS {
@@ -77,10 +81,8 @@ fn a_group_decides_as_many_committees_as_its_share_of_the_bonds_wins_by_lot() {
         let seen = shares(group, size, false).most;
         assert_about(seen, chance(group, size), &what);
         // The table of docs/market.md section 7 is for very many miners.
-        assert!(
-            (seen - documented).abs() < 2.0 * SPREAD,
-            "{what}: {seen}, documented {documented}"
-        );
+        let distance = (seen - documented).abs();
+        assert!(distance < 2.0 * SPREAD, "{what}: {seen}, documented {documented}");
     }
 }
 
@@ -96,18 +98,8 @@ fn a_ring_that_takes_the_others_capacity_gets_no_more_committees() {
 #[test]
 fn one_address_never_has_a_committee_to_itself_whatever_its_bond() {
     let whale = Who(0).address();
-    let candidates: Vec<Candidate> = {
-        let bond = |nth: u8| if nth == 0 { BOND * u64::from(MINERS - 1) } else { BOND };
-        let of = |nth: u8| (Who(nth).address(), bond(nth));
-        let mut all: Vec<_> = (0..MINERS).map(of).collect();
-        all.sort_unstable();
-        let candidate = |(miner, weight): (Address, u64)| Candidate {
-            miner,
-            weight: Amount::new(weight),
-            is_full: false,
-        };
-        all.into_iter().map(candidate).collect()
-    };
+    let others = u64::from(MINERS - 1);
+    let candidates = candidates(|nth| (if nth == 0 { BOND * others } else { BOND }, false));
     let mut drawn = 0_usize;
     for call in 0..CALLS {
         let call_id = Hash::digest(&call.to_be_bytes());

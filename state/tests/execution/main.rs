@@ -16,6 +16,7 @@
 mod acts;
 mod agents;
 mod blocks;
+mod bodies;
 mod calls;
 mod crossing;
 mod database;
@@ -46,6 +47,7 @@ mod rejections;
 mod review;
 mod rule_votes;
 mod runs_of_agents;
+mod sheets;
 mod simulation;
 mod stakes;
 mod validators;

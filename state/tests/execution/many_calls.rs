@@ -10,17 +10,16 @@ use state::tables::Calls;
 use state::{BlockBuilder, ChainRules, Executed, MemoryChain, view};
 use types::build::{Envelope, Unsigned};
 use types::call::{Call, CallChange, CallStatus};
-use types::ids::{Committer, compute_agent_id, compute_call_id, compute_commitment};
+use types::ids::{Committer, compute_agent_id, compute_commitment};
 use types::randomness::Input;
-use types::tx::{AgentCall, CallCommit, CallPrices, HexBytes, MinerBond, WorkLimits};
-use types::{
-    Address, Amount, Body, CheckedTx, Event, Hash, Params, SetMember, SizeLimits, Transaction,
-};
+use types::tx::{AgentCall, CallCommit, CallPrices, HexBytes};
+use types::{Address, Amount, Body, CheckedTx, Event, Hash, Params, SizeLimits, Transaction};
 
-use crate::market_world::{V8, reveal, says};
+use crate::bodies::{bond, offer};
+use crate::market_world::{call_body, reveal, says};
 use crate::model_calls::draw;
-use crate::random_market::{offer, register};
-use crate::world::{BOB, START, Who};
+use crate::random_market::agent;
+use crate::world::{BOB, START, V8, Who, chat, member};
 
 /// How many calls are made; ten thousand take some minutes without optimisation.
 const CALLS: &str = "OMBRA_MANY_CALLS";
@@ -41,7 +40,7 @@ fn miners() -> impl Iterator<Item = Who> {
 }
 
 /// Bonds from the least one to four times as much.
-fn bond(miner: Who) -> u64 {
+fn weight(miner: Who) -> u64 {
     LEAST + u64::from(miner.0 % 4) * LEAST
 }
 
@@ -56,7 +55,7 @@ struct Town {
 
 impl Town {
     fn new() -> Self {
-        let validators = VALIDATORS.map(|who| SetMember { public_key: who.public_key(), power: 1 });
+        let validators = VALIDATORS.map(|who| member(who, 1));
         let rules = Arc::new(ChainRules {
             chain_id: "test".to_owned(),
             genesis_hash: Hash::ZERO,
@@ -68,12 +67,11 @@ impl Town {
         let accounts = miners().chain([REQUESTER, BOB]).map(rich).collect();
         let chain = MemoryChain::new(rules, Hash::ZERO, START, &accounts).unwrap();
         let (nonces, seats) = Default::default();
-        let candidates = miners().map(|who| (who.address(), (bond(who).into(), false))).collect();
+        let candidates = miners().map(|who| (who.address(), (weight(who).into(), false))).collect();
         let mut town = Self { chain, nonces, candidates, seats };
-        let mut txs = vec![town.tx(BOB, &register("judge", &[]))];
+        let mut txs = vec![town.tx(BOB, &agent("judge", &[]).by(BOB))];
         for miner in miners() {
-            let amount = Amount::new(bond(miner));
-            txs.push(town.tx(miner, &Body::MinerBond(MinerBond { amount })));
+            txs.push(town.tx(miner, &bond(weight(miner))));
             txs.push(town.tx(miner, &offer(&format!("model-1:{MANIFEST}"), 64, 900)));
         }
         town.block(&txs);
@@ -121,35 +119,23 @@ impl Town {
 
     fn call(&mut self) -> (Hash, CheckedTx) {
         let nonce = self.nonces.get(&REQUESTER).copied().unwrap_or_default();
-        let call_id = compute_call_id("test", &REQUESTER.address(), nonce);
+        let any = call_body(REQUESTER, nonce);
+        let (per_call, prompt_per_m) = (Amount::new(900), Amount::ZERO);
         let body = AgentCall {
-            call_id,
             agent_id: compute_agent_id(&BOB.address(), "judge"),
-            agent_version: "1.0.0".to_owned(),
             payload: HexBytes(vec![0x26, 0x12, 0x1f, 0xf0]),
-            consensus: "majority".to_owned(),
-            committee_size: MEMBERS.try_into().unwrap(),
-            prices: CallPrices {
-                per_call: Amount::new(900),
-                prompt_per_m: Amount::ZERO,
-                completion_per_m: Amount::ZERO,
-                fuel_per_g: Amount::ZERO,
-            },
-            limits: WorkLimits { input_tokens: 100, output_tokens: 100, fuel: 0, result_bytes: 8 },
+            prices: CallPrices { per_call, prompt_per_m, ..any.prices },
             max_fee: Amount::new(500 + 3 * 1_100),
             timeout_ms: 600_000,
-            threshold: None,
-            appealable: None,
-            on_result: None,
-            conversation_id: None,
+            ..any
         };
-        (call_id, self.tx(REQUESTER, &Body::AgentCall(body)))
+        (body.call_id, self.tx(REQUESTER, &Body::AgentCall(body)))
     }
 
     /// Each seat goes by weight among those who are left; sums up what is and what should be.
     fn count_seats(&mut self, members: &[Address]) {
         let mut left: BTreeMap<Address, f64> =
-            miners().map(|who| (who.address(), bond(who) as f64)).collect();
+            miners().map(|who| (who.address(), weight(who) as f64)).collect();
         for member in members {
             let sum: f64 = left.values().sum();
             for (miner, weight) in &left {
@@ -204,9 +190,7 @@ fn very_many_elections_follow_the_bonds_and_the_randomness_of_headers() {
     while ids.len() < wanted || waiting > 0 || !committed.is_empty() {
         let mut txs = Vec::new();
         for (id, members) in std::mem::take(&mut committed) {
-            for member in members {
-                txs.push(town.tx(who_is(member), &reveal(id, 0, b"yes")));
-            }
+            txs.extend(members.iter().map(|it| town.tx(who_is(*it), &reveal(id, 0, b"yes"))));
         }
         // The open block has drawn: what it will say is found by drawing again.
         let (_, open) = town.begin(0);
@@ -246,7 +230,7 @@ fn very_many_elections_follow_the_bonds_and_the_randomness_of_headers() {
 #[test]
 fn a_proposer_that_withholds_a_block_loses_its_turn_and_draws_nothing_else() {
     let mut town = Town::new();
-    let friend = miners().max_by_key(|who| bond(*who)).unwrap();
+    let friend = miners().max_by_key(|who| weight(*who)).unwrap();
     let (mut withheld, mut seated, mut usually) = (0_u32, 0_u32, 0_u32);
     // The friend has places for all of them: the calls go on, and each miner takes 64 at once.
     let rounds = 200_u32;
@@ -258,7 +242,7 @@ fn a_proposer_that_withholds_a_block_loses_its_turn_and_draws_nothing_else() {
         let own_draw = of(block);
         // Whatever it puts into its block, and whenever: it has this one draw to show or to withhold.
         let mut later = town.chain.begin(&own.key(), town.chain.tip().timestamp + 9_999).unwrap();
-        let note = town.tx(REQUESTER, &crate::world::chat("hello"));
+        let note = town.tx(REQUESTER, &chat("hello"));
         later.push(&note).unwrap();
         town.nonces.entry(REQUESTER).and_modify(|nonce| *nonce -= 1);
         assert_eq!(of(later), own_draw);

@@ -1,7 +1,5 @@
 //! A world with an agent, miners who offer to execute it, and calls.
 
-use state::Forks;
-use state::draft::Draft;
 use state::tables::{
     AgentTexts, AgentVersions, Agents, AgentsByOwner, Bonds, CallMembers, Calls, FeeRow, Fees,
     SettledMembers,
@@ -11,14 +9,13 @@ use types::call::{Answer, Call, CallMember, CallStatus, Outcome};
 use types::ids::{Committer, compute_call_id, compute_commitment, compute_result_hash};
 use types::params::Models;
 use types::tx::{
-    AgentCall, CallAppeal, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond, MinerOffer,
-    Protection, WorkLimits,
+    AgentCall, CallAppeal, CallCommit, CallPrices, CallReveal, HexBytes, MinerOffer, WorkLimits,
 };
 use types::{Agent, AgentVersion, Amount, Body, Bond, Event, Hash, Params, TxLocation, Usage};
 
-use crate::world::{ALICE, PROPOSER, Who, World, claim, transfer};
+use crate::bodies::{self, bond, claim_bond};
+use crate::world::{ALICE, PROPOSER, V8, Who, World, claim, transfer};
 
-pub const V8: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: Some(0) };
 pub const AGENT: Hash = Hash::new([0xa9; 32]);
 pub const OWNER: Who = Who(90);
 pub const SELECTOR: [u8; 4] = [1, 2, 3, 4];
@@ -94,18 +91,17 @@ impl Market {
 
     pub fn with(params: Params, validators: &[(Who, u64)], miners: u8) -> Self {
         let mut world = World::with_forks(params, V8, validators);
-        let mut draft = Draft::new(world.base());
-        draft.put::<Agents>(&AGENT, &agent(false));
-        let key = (AGENT, "1.0.0".to_owned());
-        draft.put::<AgentVersions>(&key, &version());
-        draft.put::<AgentTexts>(&key, &METADATA.to_owned());
-        draft.put::<AgentsByOwner>(&(OWNER.address(), AGENT), &());
-        world.memory.apply(&draft.into_changes());
-        world.reopen();
+        world.write(|draft| {
+            draft.put::<Agents>(&AGENT, &agent(false));
+            let key = (AGENT, "1.0.0".to_owned());
+            draft.put::<AgentVersions>(&key, &version());
+            draft.put::<AgentTexts>(&key, &METADATA.to_owned());
+            draft.put::<AgentsByOwner>(&(OWNER.address(), AGENT), &());
+        });
         let miners: Vec<Who> = (20..20 + miners).map(Who).collect();
         for miner in &miners {
             world.must(ALICE, &transfer(*miner, BOND + 50_000, 0));
-            world.must(*miner, &Body::MinerBond(MinerBond { amount: Amount::new(BOND) }));
+            world.must(*miner, &bond(BOND));
             world.must(*miner, &offer(2));
         }
         world.next_block();
@@ -114,65 +110,47 @@ impl Market {
 
     /// Most of the miner's bond is locked for a run.
     pub fn lock_most(&mut self, miner: Who) {
-        let mut body = self.world.request_body(ALICE, 1_000, 1);
-        if let Body::AgentRequest(request) = &mut body {
-            let claim_bond = Some(Amount::new(BOND - 5_000));
-            request.protection = Protection { claim_bond, ..Protection::default() }.into();
-        }
-        let id = body.agent_run_id().unwrap();
-        self.world.must(ALICE, &body);
+        let id = self.world.request_protected(claim_bond(BOND - 5_000));
         self.world.must(miner, &claim(miner, id));
     }
 
     /// The agent takes no more calls.
     pub fn retire(&mut self) {
-        let mut draft = Draft::new(self.world.base());
-        draft.put::<Agents>(&AGENT, &agent(true));
-        self.world.memory.apply(&draft.into_changes());
-        self.world.reopen();
+        self.world.write(|draft| draft.put::<Agents>(&AGENT, &agent(true)));
     }
 
     /// The base fee of the open block is this.
     pub fn raise_base_fee(&mut self, base_fee: u64) {
-        let mut draft = Draft::new(self.world.base());
-        draft.put::<Fees>(&(), &FeeRow { base_fee });
-        self.world.memory.apply(&draft.into_changes());
-        self.world.reopen();
+        self.world.write(|draft| draft.put::<Fees>(&(), &FeeRow { base_fee }));
     }
 
     /// What `who` would send to call the agent.
     pub fn body(&self, who: Who, committee_size: u64) -> AgentCall {
-        let nonce = self.world.account(who).nonce;
-        let size = committee_size;
-        AgentCall {
-            call_id: compute_call_id("test", &who.address(), nonce),
-            agent_id: AGENT,
-            agent_version: "1.0.0".to_owned(),
-            payload: HexBytes(SELECTOR.to_vec()),
-            consensus: "majority".to_owned(),
-            committee_size,
-            prices: CallPrices {
-                per_call: Amount::new(1_000),
-                prompt_per_m: Amount::new(1_000_000),
-                completion_per_m: Amount::ZERO,
-                fuel_per_g: Amount::ZERO,
-            },
-            limits: WorkLimits { input_tokens: 100, output_tokens: 100, fuel: 0, result_bytes: 8 },
-            max_fee: Amount::new(ROYALTY + size * (BUDGET + 200) + SPARE),
-            timeout_ms: 10_000,
-            threshold: None,
-            appealable: None,
-            on_result: None,
-            conversation_id: None,
-        }
+        let max_fee = Amount::new(ROYALTY + committee_size * (BUDGET + 200) + SPARE);
+        AgentCall { committee_size, max_fee, ..call_body(who, self.world.account(who).nonce) }
     }
 
-    /// Bob's neighbour Alice calls, and the members are drawn.
-    pub fn elected(&mut self, body: AgentCall) -> Hash {
+    /// Alice calls.
+    pub fn called(&mut self, body: AgentCall) -> Hash {
         let call_id = body.call_id;
         self.world.must(ALICE, &Body::AgentCall(body));
+        call_id
+    }
+
+    /// Alice calls, and the members are drawn.
+    pub fn elected(&mut self, body: AgentCall) -> Hash {
+        let call_id = self.called(body);
         self.world.next_block();
         call_id
+    }
+
+    /// A call of three members, who are drawn.
+    pub fn elected_three(&mut self) -> Hash {
+        let body = self.body(ALICE, 3);
+        let max_fee = body.max_fee;
+        let call = self.elected(body);
+        assert_eq!(self.call(call).max_fee, max_fee);
+        call
     }
 
     /// An appealable call of three members.
@@ -254,24 +232,39 @@ impl Market {
     }
 }
 
+/// A call of the agent by three members, whose escrow is still to be stated.
+pub fn call_body(who: Who, nonce: u64) -> AgentCall {
+    AgentCall {
+        call_id: compute_call_id("test", &who.address(), nonce),
+        agent_id: AGENT,
+        agent_version: "1.0.0".to_owned(),
+        payload: HexBytes(SELECTOR.to_vec()),
+        consensus: "majority".to_owned(),
+        committee_size: 3,
+        prices: CallPrices {
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::new(1_000_000),
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        },
+        limits: WorkLimits { input_tokens: 100, output_tokens: 100, fuel: 0, result_bytes: 8 },
+        max_fee: Amount::ZERO,
+        timeout_ms: 10_000,
+        threshold: None,
+        appealable: None,
+        on_result: None,
+        conversation_id: None,
+    }
+}
+
 pub fn offer(capacity: u64) -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: EXECUTOR.to_string(),
-        capacity,
-        per_call: Amount::new(1_000),
-        prompt_per_m: Amount::new(1_000),
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
+    let Body::MinerOffer(free) = free_offer(capacity) else { panic!("not an offer") };
+    Body::MinerOffer(MinerOffer { prompt_per_m: Amount::new(1_000), ..free })
 }
 
 /// The same for nothing but a price for the call.
-pub fn free_offer() -> Body {
-    let mut body = offer(2);
-    if let Body::MinerOffer(offer) = &mut body {
-        offer.prompt_per_m = Amount::ZERO;
-    }
-    body
+pub fn free_offer(capacity: u64) -> Body {
+    bodies::offer(&EXECUTOR.to_string(), capacity, 1_000)
 }
 
 const USAGE: Usage = Usage { input_tokens: 10, output_tokens: 5, fuel: 0 };

@@ -92,6 +92,7 @@ pub struct ModelBlob {
 }
 
 /// The whole chain.
+#[derive(Default)]
 pub struct Model {
     pub params: Params,
     pub proposer: Address,
@@ -115,24 +116,7 @@ pub struct Model {
 impl Model {
     /// A chain without a block on which these have money.
     pub fn new(params: Params, proposer: Address, balances: BTreeMap<Address, i128>) -> Self {
-        Self {
-            params,
-            proposer,
-            balances,
-            nonces: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            turns: Vec::new(),
-            blobs: BTreeMap::new(),
-            burned: 0,
-            validators: ModelValidators::default(),
-            rules: ModelRules::new(None),
-            stakes: ModelBonds::default(),
-            agents: ModelAgents::default(),
-            offers: ModelOffers::default(),
-            calls: ModelCalls::default(),
-            height: 1,
-            now: 0,
-        }
+        Self { params, proposer, balances, height: 1, ..Self::default() }
     }
 
     pub fn begin_block(&mut self) {
@@ -384,8 +368,8 @@ impl Model {
                 }
                 ModelCalls::obstacle(who, nonce, body, (version, &self.params))
             }
-            Body::CallCommit(body) => self.calls.uncommitted(who, body),
-            Body::CallReveal(body) => self.calls.unrevealed(who, body),
+            Body::CallCommit(body) => self.calls.may_commit(who, body).err(),
+            Body::CallReveal(body) => self.calls.may_reveal(who, body).err(),
             Body::CallAppeal(body) => {
                 self.calls.second_round(who, &body.call_id, &self.look()).err()
             }
@@ -493,9 +477,7 @@ impl Model {
                 run.steps.push((body.step_index, body.output_tokens));
                 run.life = Life::Running { by: who, since: now };
             }
-            Body::AgentFinish(body) => {
-                self.finish(body.agent_run_id, &body.status, who);
-            }
+            Body::AgentFinish(body) => self.finish(body.agent_run_id, &body.status, who),
             Body::AgentCancel(body) => {
                 let refund = self.runs[&body.agent_run_id].max_fee;
                 self.end(body.agent_run_id, "cancelled", None, (0, refund, 0));

@@ -121,9 +121,7 @@ pub struct ModelCall {
 
 impl ModelCall {
     pub fn prices(&self) -> [u64; 4] {
-        let prices = &self.asked.prices;
-        [prices.per_call, prices.prompt_per_m, prices.completion_per_m, prices.fuel_per_g]
-            .map(types::Amount::get)
+        prices(&self.asked)
     }
 
     pub fn is_appealable(&self) -> bool {
@@ -142,6 +140,10 @@ impl ModelCall {
     fn member(&self, round: u64, who: Address) -> Option<&ModelMember> {
         let round = self.rounds.get(usize::try_from(round).unwrap())?;
         round.members.iter().find(|member| member.who == who)
+    }
+
+    fn is_last(&self, round: u64) -> bool {
+        u64::try_from(self.rounds.len()).unwrap() == round + 1
     }
 
     fn everybody(&self) -> impl Iterator<Item = Address> {
@@ -222,10 +224,13 @@ pub struct ModelCalls {
 
 fn budget(body: &AgentCall) -> i128 {
     let limits = &body.limits;
-    let usage = [limits.input_tokens, limits.output_tokens, limits.fuel];
+    price(prices(body), [limits.input_tokens, limits.output_tokens, limits.fuel])
+}
+
+fn prices(body: &AgentCall) -> [u64; 4] {
     let prices = &body.prices;
-    let prices = [prices.per_call, prices.prompt_per_m, prices.completion_per_m, prices.fuel_per_g];
-    price(prices.map(types::Amount::get), usage)
+    [prices.per_call, prices.prompt_per_m, prices.completion_per_m, prices.fuel_per_g]
+        .map(types::Amount::get)
 }
 
 /// D.
@@ -320,33 +325,24 @@ impl ModelCalls {
         member.map(|member| (call, member)).ok_or("NOT_MEMBER")
     }
 
-    pub fn uncommitted(&self, who: Address, body: &CallCommit) -> Option<&'static str> {
-        let (call, member) = match self.find(&body.call_id, body.round, who) {
-            Ok(found) => found,
-            Err(code) => return Some(code),
-        };
-        if call.word != "committing"
-            || call.rounds.len() != usize::try_from(body.round).unwrap() + 1
-        {
-            return Some("CALL_PHASE");
+    pub fn may_commit(&self, who: Address, body: &CallCommit) -> Result<(), &'static str> {
+        let (call, member) = self.find(&body.call_id, body.round, who)?;
+        if call.word != "committing" || !call.is_last(body.round) {
+            return Err("CALL_PHASE");
         }
-        member.commitment.map(|_| "COMMIT_EXISTS")
+        if member.commitment.is_some() { Err("COMMIT_EXISTS") } else { Ok(()) }
     }
 
-    pub fn unrevealed(&self, who: Address, body: &CallReveal) -> Option<&'static str> {
-        let (call, member) = match self.find(&body.call_id, body.round, who) {
-            Ok(found) => found,
-            Err(code) => return Some(code),
-        };
-        if call.word != "revealing" || call.rounds.len() != usize::try_from(body.round).unwrap() + 1
-        {
-            return Some("CALL_PHASE");
+    pub fn may_reveal(&self, who: Address, body: &CallReveal) -> Result<(), &'static str> {
+        let (call, member) = self.find(&body.call_id, body.round, who)?;
+        if call.word != "revealing" || !call.is_last(body.round) {
+            return Err("CALL_PHASE");
         }
         if u64::try_from(body.result.0.len()).unwrap() > call.asked.limits.result_bytes {
-            return Some("CALL_LIMITS");
+            return Err("CALL_LIMITS");
         }
         if member.answer.is_some() {
-            return Some("REVEAL_EXISTS");
+            return Err("REVEAL_EXISTS");
         }
         let result = Hash::digest(&body.result.0);
         let text = format!(
@@ -360,8 +356,8 @@ impl ModelCalls {
             body.fuel,
             body.receipt_hash
         );
-        let opens = Some(Hash::digest(text.as_bytes()));
-        (member.commitment != opens).then_some("REVEAL_MISMATCH")
+        let opens = member.commitment == Some(Hash::digest(text.as_bytes()));
+        if opens { Ok(()) } else { Err("REVEAL_MISMATCH") }
     }
 
     /// What an appeal takes of its sender at least; nothing of a call that cannot be appealed.
@@ -525,18 +521,12 @@ impl ModelCalls {
             self.noted.insert(id);
             return;
         }
-        let members = seated.into_iter().map(|who| ModelMember {
-            who,
-            bond: candidates[&who].0,
-            lock,
-            commitment: None,
-            answer: None,
-            paid: 0,
-            penalty: 0,
-        });
-        let members: Vec<_> = members.collect();
-        for member in &members {
-            around.stakes.lock(member.who, lock);
+        let mut members = Vec::new();
+        for who in seated {
+            around.stakes.lock(who, lock);
+            let bond = candidates[&who].0;
+            let (commitment, answer, paid, penalty) = (None, None, 0, 0);
+            members.push(ModelMember { who, bond, lock, commitment, answer, paid, penalty });
         }
         call.rounds.push(ModelRound { size, members, group: None });
         call.word = "committing";

@@ -121,6 +121,7 @@ pub struct Fee {
 }
 
 /// The rules from v7 on.
+#[derive(Default)]
 pub struct ModelRules {
     /// The first block with them.
     pub from: Option<u64>,
@@ -143,18 +144,7 @@ pub struct ModelRules {
 
 impl ModelRules {
     pub fn new(from: Option<u64>) -> Self {
-        Self {
-            from,
-            base_fee: 0,
-            used: 0,
-            worked: 0,
-            priced: (0, 0),
-            voted: BTreeSet::new(),
-            forks: BTreeMap::new(),
-            values: BTreeMap::new(),
-            votes: BTreeMap::new(),
-            registered: BTreeSet::new(),
-        }
+        Self { from, ..Self::default() }
     }
 
     pub fn are_active(&self, height: u64) -> bool {

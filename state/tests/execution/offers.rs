@@ -1,18 +1,16 @@
 //! MINER_OFFER: who may offer, what an offer replaces, and whose offers count as bonds change.
 
-use std::sync::Arc;
-
 use state::market::offers::{counting, of_miner};
 use state::tables::Bonds;
-use state::{Draft, Forks, PendingState, Retracted, work};
+use state::{Forks, Retracted, work};
 use types::agent::ExecutorId;
-use types::tx::{MinerBond, MinerOffer, MinerUnbond};
+use types::tx::MinerOffer;
 use types::{Address, Amount, Body, Bond, BondChange, Event, Hash, Offer, Params, Prices};
 
-use crate::world::{ALICE, BOB, MINER, OTHER_MINER, PROPOSER, Who, World};
+use crate::bodies::{bond, claim_bond, unbond};
+use crate::world::{BOB, MINER, OTHER_MINER, PROPOSER, V7, V8, Who, World, claim};
 
 const LEAST: u64 = 1_000_000;
-const V8: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: Some(0) };
 
 fn world_with(forks: Forks) -> World {
     let params = Params { min_bond: Amount::new(LEAST), ..Params::default() };
@@ -25,14 +23,6 @@ fn world() -> World {
 
 fn model(number: u8) -> ExecutorId {
     ExecutorId::Model { manifest: Hash::new([number; 32]) }
-}
-
-fn bond(amount: u64) -> Body {
-    Body::MinerBond(MinerBond { amount: Amount::new(amount) })
-}
-
-fn unbond(amount: u64) -> Body {
-    Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })
 }
 
 fn offer(executor: ExecutorId, capacity: u64) -> Body {
@@ -65,11 +55,11 @@ fn counting_for(world: &World, executor: ExecutorId) -> Vec<Address> {
 
 #[test]
 fn offers_are_taken_from_v8_on() {
-    for forks in [Forks { v8: None, ..V8 }, Forks { v8: Some(2), ..V8 }] {
+    for forks in [V7, Forks { v8: Some(2), ..V7 }] {
         let world = world_with(forks);
         assert_eq!(world.code(MINER, &offer(model(1), 1)), "FORK_NOT_ACTIVE");
     }
-    let mut world = world_with(Forks { v8: Some(2), ..V8 });
+    let mut world = world_with(Forks { v8: Some(2), ..V7 });
     world.must(MINER, &bond(LEAST));
     world.next_block();
     world.must(MINER, &offer(model(1), 1));
@@ -98,18 +88,10 @@ fn an_offer_needs_the_least_bond_and_taking_one_back_needs_none() {
 
 #[test]
 fn what_is_locked_of_a_bond_counts_for_offers() {
-    use types::Late;
-    use types::tx::Protection;
     let mut world = world();
     world.must(MINER, &bond(LEAST));
-    let mut request = world.request_body(ALICE, 5_000, 5);
-    if let Body::AgentRequest(body) = &mut request {
-        let claim_bond = Some(Amount::new(LEAST));
-        body.protection = Late::from(Protection { claim_bond, ..Protection::default() });
-    }
-    world.must(ALICE, &request);
-    let run = request.agent_run_id().unwrap();
-    world.must(MINER, &crate::world::claim(MINER, run));
+    let run = world.request_protected(claim_bond(LEAST));
+    world.must(MINER, &claim(MINER, run));
     world.must(MINER, &offer(model(1), 1));
     world.next_block();
 }
@@ -178,23 +160,16 @@ fn offers_count_in_the_order_of_bonds_whatever_changes_these() {
 
 #[test]
 fn a_burned_bond_moves_its_offers_at_the_end_of_the_block() {
-    use types::Late;
-    use types::tx::Protection;
     let mut world = world();
     for who in [MINER, OTHER_MINER] {
         world.must(who, &bond(LEAST + 5));
         world.must(who, &offer(model(1), 1));
     }
-    let mut request = world.request_body(ALICE, 5_000, 5);
-    if let Body::AgentRequest(body) = &mut request {
-        let claim_bond = Some(Amount::new(5));
-        body.protection = Late::from(Protection { claim_bond, ..Protection::default() });
-    }
-    world.must(ALICE, &request);
+    let run = world.request_protected(claim_bond(5));
     world.next_block();
     let first = counting_for(&world, model(1))[0];
     let who = [MINER, OTHER_MINER].into_iter().find(|who| who.address() == first).unwrap();
-    world.must(who, &crate::world::claim(who, request.agent_run_id().unwrap()));
+    world.must(who, &claim(who, run));
     world.wait(world.chain.params.claim_ttl_ms + 1_000);
     assert_eq!(counting_for(&world, model(1))[1], first, "its claim lapsed and 5 were burned");
 }
@@ -225,23 +200,21 @@ fn what_waits_is_taken_back_to_a_bond_of_which_a_block_has_locked_a_part() {
     let mut world = world();
     world.must(MINER, &bond(10));
     world.next_block();
-    let mut pending = PendingState::new(world.still(), Arc::clone(&world.chain)).unwrap();
+    let mut pending = world.pool();
     let nonce = world.account(MINER).nonce;
-    let unbonds = [(0, 2), (1, 3)]
-        .map(|(later, amount)| world.tx(MINER, nonce + later, &unbond(amount)).unwrap());
-    for unbond in &unbonds {
-        pending.admit(unbond).unwrap();
-    }
+    let unbonds = [2, 3].map(|amount| {
+        let tx = world.pool_tx(&pending, MINER, &unbond(amount));
+        pending.admit(&tx).unwrap();
+        tx
+    });
     // What an election does.
-    let mut draft = Draft::new(world.base());
     let (bonded, locked) = (Amount::new(10), Amount::new(5));
-    draft.put::<Bonds>(&MINER.address(), &Bond { bonded, locked });
-    world.memory.apply(&draft.into_changes());
+    world.write(|draft| draft.put::<Bonds>(&MINER.address(), &Bond { bonded, locked }));
     let change = BondChange { locked, ..BondChange::default() };
     let bonds = [(MINER.address(), change)].into();
     assert!(pending.advance(world.still(), &[], &[].into(), &bonds).unwrap());
     assert_eq!(pending.retract(&unbonds[1]).unwrap(), Retracted::Yes);
-    let next = |amount| world.tx(MINER, nonce + 1, &unbond(amount)).unwrap();
-    assert!(pending.check(&next(3)).is_ok());
-    assert!(pending.check(&next(4)).is_err(), "2 are taken out, and 5 of the other 8 are locked");
+    let next = |amount| pending.check(&world.tx(MINER, nonce + 1, &unbond(amount)).unwrap());
+    assert!(next(3).is_ok());
+    assert!(next(4).is_err(), "2 are taken out, and 5 of the other 8 are locked");
 }

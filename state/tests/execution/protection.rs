@@ -1,18 +1,15 @@
 //! Runs that their submitters protect from v7 on: who may claim, what is at stake, what is held, and
 //! what refusing costs whom.
 
-use std::collections::BTreeMap;
+use state::tables::{Bonds, FiguresOfSubmitters, Runs};
+use types::tx::{Protection, WrittenAddress};
+use types::{Amount, Event, Hash, Params, RunStatus};
 
-use state::tables::{Bonds, Figures, FiguresOfSubmitters, Runs};
-use state::{Forks, PendingState};
-use types::tx::{AgentRefuse, MinerBond, MinerUnbond, Protection, WrittenAddress};
-use types::{Address, Amount, Body, BondChange, Event, Hash, Late, Params, RunStatus};
-
+use crate::bodies::{bond, protected, refuse, unbond};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, Who, World, cancel, claim, step,
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, V7, Who, World, answer, claim, step,
 };
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 const BOND: u64 = 1_000_000;
 const CLAIM_BOND: u64 = 100_000;
 const STAKE: u64 = 10_000;
@@ -35,19 +32,7 @@ fn world_that_reopens(max_reopens: u32) -> World {
     world
 }
 
-fn bond(amount: u64) -> Body {
-    Body::MinerBond(MinerBond { amount: Amount::new(amount) })
-}
-
-fn unbond(amount: u64) -> Body {
-    Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })
-}
-
-fn refuse(agent_run_id: Hash) -> Body {
-    Body::AgentRefuse(AgentRefuse { agent_run_id })
-}
-
-fn protected() -> Protection {
+fn protection() -> Protection {
     Protection {
         miners: None,
         claim_bond: Some(Amount::new(CLAIM_BOND)),
@@ -56,17 +41,14 @@ fn protected() -> Protection {
     }
 }
 
-fn request_with(world: &mut World, protection: Protection) -> Hash {
-    let mut body = world.request_body(ALICE, MAX_FEE, 5);
-    let Body::AgentRequest(request) = &mut body else { panic!("not a request") };
-    request.protection = Late::from(protection);
-    world.must(ALICE, &body);
-    body.agent_run_id().unwrap()
-}
-
 /// A protected run that MINER has claimed.
 fn claimed(world: &mut World) -> Hash {
-    let run = request_with(world, protected());
+    claimed_with(world, protection())
+}
+
+/// The same, of a run that is protected so.
+fn claimed_with(world: &mut World, protection: Protection) -> Hash {
+    let run = world.request_protected(protection);
     world.must(MINER, &claim(MINER, run));
     run
 }
@@ -75,8 +57,7 @@ fn claimed(world: &mut World) -> Hash {
 fn held(world: &mut World) -> Hash {
     let run = claimed(world);
     world.must(MINER, &step(run, 0, 300));
-    let end = world.finish_body(run, "completed");
-    world.must(MINER, &end);
+    world.finish(MINER, run, "completed");
     world.next_block();
     run
 }
@@ -87,15 +68,15 @@ fn stake(world: &World) -> (u64, u64) {
     (bond.bonded.get(), bond.locked.get())
 }
 
-fn written(who: Who) -> WrittenAddress {
-    who.address().into()
+fn written(miners: &[Who]) -> Option<Vec<WrittenAddress>> {
+    Some(miners.iter().map(|who| who.address().into()).collect())
 }
 
 #[test]
 fn only_the_miners_that_are_named_may_claim() {
     let mut world = world();
-    let miners = Some(vec![written(OTHER_MINER), written(BOB)]);
-    let run = request_with(&mut world, Protection { miners, ..Protection::default() });
+    let miners = written(&[OTHER_MINER, BOB]);
+    let run = world.request_protected(Protection { miners, ..Protection::default() });
     world.next_block();
     assert_eq!(world.code(MINER, &claim(MINER, run)), "MINER_NOT_ALLOWED");
     world.must(OTHER_MINER, &claim(OTHER_MINER, run));
@@ -110,7 +91,7 @@ fn a_claim_locks_the_bond_and_needs_it_free() {
     world.next_block();
     assert_eq!(world.run(run).locked_bond, Some(Amount::new(CLAIM_BOND)));
     assert_eq!(world.code(MINER, &unbond(BOND - CLAIM_BOND + 1)), "BOND_TOO_SMALL");
-    let other = request_with(&mut world, protected());
+    let other = world.request_protected(protection());
     world.next_block();
     assert_eq!(world.code(OTHER_MINER, &claim(OTHER_MINER, other)), "BOND_TOO_SMALL");
 }
@@ -146,7 +127,7 @@ fn the_reward_is_held_and_paid_when_nobody_refuses() {
     assert_eq!(events, [paid, unlocked]);
     assert_eq!(world.balance(MINER), after_steps + 300);
     assert_eq!(stake(&world), (BOND, 0));
-    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    let figures = world.figures(MINER);
     assert_eq!((figures.earnings, figures.refused), (Amount::new(300), 0));
     assert_eq!(world.code(ALICE, &refuse(run)), "REFUSE_CLOSED");
 }
@@ -166,7 +147,7 @@ fn refusing_burns_the_reward_the_miners_stake_and_the_submitters_own() {
     assert_eq!(world.supply().burned.get() - burned, 300 + STAKE + (300 + STAKE) + fee);
     assert_eq!(world.supply().escrowed, Amount::ZERO);
     assert!(world.run(run).is_refused);
-    let miner = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    let miner = world.figures(MINER);
     let submitter = world.state().get::<FiguresOfSubmitters>(&ALICE.address()).unwrap().unwrap();
     assert_eq!((miner.refused, miner.earnings), (1, Amount::ZERO));
     assert_eq!((submitter.held, submitter.refused), (1, 1));
@@ -177,8 +158,7 @@ fn refusing_burns_the_reward_the_miners_stake_and_the_submitters_own() {
 fn an_answer_without_a_step_costs_the_claim_bond() {
     let mut world = world();
     let run = claimed(&mut world);
-    let end = world.finish_body(run, "completed");
-    world.must(MINER, &end);
+    world.finish(MINER, run, "completed");
     world.next_block();
     assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
     // Nothing is at stake any more; refusing still says so in the figures.
@@ -187,19 +167,13 @@ fn an_answer_without_a_step_costs_the_claim_bond() {
     assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
 }
 
-/// MINER ends a run that it has claimed, with the amounts that its steps give.
-fn ends(world: &mut World, run: Hash, status: &str) {
-    let end = world.finish_body(run, status);
-    world.must(MINER, &end);
-}
-
 #[test]
 fn who_gives_a_run_up_without_work_pays_for_it_and_the_run_waits_for_another_miner() {
     for status in ["failed", "timeout", "insufficient_funds", "cancelled"] {
         let mut world = world();
         let run = claimed(&mut world);
         let alice = world.balance(ALICE);
-        ends(&mut world, run, status);
+        world.finish(MINER, run, status);
         let events = world.next_block();
         let (miner, burned) = (MINER.address(), Amount::new(STEP_FEE));
         let unlocked = Amount::new(CLAIM_BOND - STEP_FEE);
@@ -214,7 +188,7 @@ fn who_gives_a_run_up_without_work_pays_for_it_and_the_run_waits_for_another_min
         assert_eq!(world.balance(ALICE), alice, "the fee stays in escrow");
         assert_eq!(world.supply().escrowed, Amount::new(MAX_FEE));
         assert_eq!(world.code(MINER, &claim(MINER, run)), "MINER_EXCLUDED");
-        let figures = world.state().get::<Figures>(&miner).unwrap().unwrap();
+        let figures = world.figures(MINER);
         assert_eq!((figures.claimed, figures.timed_out, figures.failed), (1, 1, 0));
         // Another miner takes it, and has all of the time that a new run has.
         world.must(OTHER_MINER, &bond(BOND));
@@ -228,7 +202,7 @@ fn a_run_that_was_given_up_too_often_ends_as_its_last_miner_says() {
     let mut world = world_that_reopens(0);
     let run = claimed(&mut world);
     let alice = world.balance(ALICE);
-    ends(&mut world, run, "failed");
+    world.finish(MINER, run, "failed");
     world.next_block();
     assert_eq!(stake(&world), (BOND - STEP_FEE, 0));
     let record = world.run(run);
@@ -239,22 +213,17 @@ fn a_run_that_was_given_up_too_often_ends_as_its_last_miner_says() {
 
 #[test]
 fn a_run_that_names_only_the_miner_that_gives_it_up_ends() {
-    let miners = |miners: &[Who]| {
-        let named = miners.iter().map(|key| written(*key));
-        Protection { miners: Some(named.collect()), ..protected() }
-    };
+    let miners = |miners: &[Who]| Protection { miners: written(miners), ..protection() };
     let mut world = world();
-    let run = request_with(&mut world, miners(&[MINER]));
-    world.must(MINER, &claim(MINER, run));
-    ends(&mut world, run, "failed");
-    assert_eq!(world.run(run).status, RunStatus::Failed);
-    let run = request_with(&mut world, miners(&[MINER, OTHER_MINER]));
-    world.must(MINER, &claim(MINER, run));
-    ends(&mut world, run, "failed");
-    assert_eq!(world.run(run).status, RunStatus::Pending);
+    for (named, status) in
+        [(vec![MINER], RunStatus::Failed), (vec![MINER, OTHER_MINER], RunStatus::Pending)]
+    {
+        let run = claimed_with(&mut world, miners(&named));
+        world.finish(MINER, run, "failed");
+        assert_eq!(world.run(run).status, status, "{named:?}");
+    }
     // The same where a claim lapses.
-    let run = request_with(&mut world, miners(&[MINER]));
-    world.must(MINER, &claim(MINER, run));
+    let run = claimed_with(&mut world, miners(&[MINER]));
     world.wait(Params::default().claim_ttl_ms + SECOND);
     assert_eq!(world.run(run).status, RunStatus::Timeout);
 }
@@ -265,7 +234,7 @@ fn a_run_with_a_step_ends_where_its_miner_gives_it_up_and_its_submitter_may_refu
         let mut world = world();
         let run = claimed(&mut world);
         world.must(MINER, &step(run, 0, tokens));
-        ends(&mut world, run, "failed");
+        world.finish(MINER, run, "failed");
         world.next_block();
         assert_eq!((world.run(run).status, stake(&world)), (RunStatus::Failed, (BOND, CLAIM_BOND)));
         world.must(ALICE, &refuse(run));
@@ -277,9 +246,8 @@ fn a_run_with_a_step_ends_where_its_miner_gives_it_up_and_its_submitter_may_refu
 #[test]
 fn a_run_without_a_claim_bond_ends_where_its_miner_gives_it_up() {
     let mut world = world();
-    let run = request_with(&mut world, Protection { claim_bond: None, ..protected() });
-    world.must(MINER, &claim(MINER, run));
-    ends(&mut world, run, "failed");
+    let run = claimed_with(&mut world, Protection { claim_bond: None, ..protection() });
+    world.finish(MINER, run, "failed");
     world.next_block();
     assert_eq!((world.run(run).status, stake(&world)), (RunStatus::Failed, (BOND, 0)));
 }
@@ -290,8 +258,7 @@ fn a_claim_or_a_run_that_lapses_costs_the_claim_bond() {
     claimed(&mut world);
     world.wait(Params::default().claim_ttl_ms + SECOND);
     assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
-    let second = request_with(&mut world, protected());
-    world.must(MINER, &claim(MINER, second));
+    let second = claimed(&mut world);
     world.must(MINER, &step(second, 0, 1));
     world.wait(Params::default().step_ttl_ms + SECOND);
     assert_eq!(stake(&world), (BOND - 2 * CLAIM_BOND, 0));
@@ -319,23 +286,9 @@ fn what_is_taken_out_of_a_bond_is_paid_out_later() {
 }
 
 #[test]
-fn the_record_says_who_ended_a_run() {
-    let mut world = world();
-    let by_submitter = world.request(ALICE, 1_000, 1);
-    world.must(ALICE, &cancel(by_submitter));
-    let by_miner = world.request(ALICE, 1_000, 1);
-    world.must(MINER, &claim(MINER, by_miner));
-    let end = world.finish_body(by_miner, "failed");
-    world.must(MINER, &end);
-    let enders = [by_submitter, by_miner].map(|run| world.run(run).ended_by);
-    assert_eq!(enders, [Some(types::Ender::Submitter), Some(types::Ender::Miner)]);
-}
-
-#[test]
 fn protection_means_nothing_before_the_fork() {
     let mut world = World::new();
-    let run = request_with(&mut world, protected());
-    world.must(MINER, &claim(MINER, run));
+    let run = claimed(&mut world);
     world.next_block();
     let stored = world.run(run);
     assert_eq!((stored.protection, stored.locked_bond), (None, None));
@@ -356,16 +309,11 @@ fn protection_means_nothing_before_the_fork() {
 #[test]
 fn a_request_may_name_few_miners_each_once() {
     let world = world();
-    let with = |miners: Vec<Who>| {
-        let mut body = world.request_body(ALICE, MAX_FEE, 5);
-        let Body::AgentRequest(request) = &mut body else { panic!("not a request") };
-        let miners = Some(miners.into_iter().map(written).collect());
-        request.protection = Late::from(Protection { miners, ..Protection::default() });
-        body
-    };
-    assert_eq!(world.code(ALICE, &with(Vec::new())), "INVALID_FIELD");
-    assert_eq!(world.code(ALICE, &with(vec![BOB, BOB])), "INVALID_FIELD");
-    assert_eq!(world.code(ALICE, &with((1..18).map(Who).collect())), "INVALID_FIELD");
+    for miners in [vec![], vec![BOB, BOB], (1..18).map(Who).collect()] {
+        let protection = Protection { miners: written(&miners), ..Protection::default() };
+        let body = protected(world.request_body(ALICE, MAX_FEE, 5), protection);
+        assert_eq!(world.code(ALICE, &body), "INVALID_FIELD", "{miners:?}");
+    }
     let nothing = world.tx(MINER, 1, &bond(0)).unwrap_err();
     assert_eq!(nothing.message(), "Invalid field: amount is 0, expected more than 0");
 }
@@ -374,25 +322,16 @@ fn a_request_may_name_few_miners_each_once() {
 fn the_pool_learns_what_the_end_of_a_block_did_to_a_bond() {
     let mut world = world();
     held(&mut world);
-    let pending = || PendingState::new(world.still(), world.chain.clone()).unwrap();
-    let mut pool = pending();
-    let nonce = world.account(MINER).nonce;
-    let first = world.tx(MINER, nonce, &unbond(1_000)).unwrap();
-    pool.admit(&first).unwrap();
-    let executed = {
-        world.next_block_after(HOLD + SECOND);
-        world.next_block()
-    };
-    let mut bonds: BTreeMap<Address, BondChange> = BTreeMap::new();
-    bonds.extend(executed.events.iter().filter_map(|(_, event)| event.bond_change()));
-    assert_eq!(bonds.len(), 1);
-    let credits = executed.events.credits.iter().map(|it| (it.address, it.amount)).collect();
-    assert!(pool.advance(world.still(), &[], &credits, &bonds).unwrap());
+    let mut pool = world.pool();
+    pool.admit(&world.pool_tx(&pool, MINER, &unbond(1_000))).unwrap();
+    world.next_block_after(HOLD + SECOND);
+    let executed = world.next_block();
+    let changes = executed.events.iter().filter_map(|(_, event)| event.bond_change());
+    assert_eq!(changes.count(), 1);
+    assert!(world.tell(&mut pool, &[], &executed));
     // All that is left is free now, and not a micro more.
-    let rest = world.tx(MINER, nonce + 1, &unbond(BOND - 1_000)).unwrap();
-    pool.admit(&rest).unwrap();
-    let more = world.tx(MINER, nonce + 2, &unbond(1)).unwrap();
-    assert!(pool.admit(&more).is_err());
+    pool.admit(&world.pool_tx(&pool, MINER, &unbond(BOND - 1_000))).unwrap();
+    assert_eq!(answer(pool.admit(&world.pool_tx(&pool, MINER, &unbond(1)))), "BOND_TOO_SMALL");
 }
 
 #[test]

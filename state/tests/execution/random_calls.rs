@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use types::call::{Call, CallStatus};
+use types::call::CallStatus;
 use types::tx::AgentCall;
 use types::{Body, Hash};
 
@@ -107,11 +107,7 @@ impl Lives {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 48,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_call_ends_settled_and_nothing_is_left_locked(acts in acts()) {
@@ -124,7 +120,7 @@ proptest! {
             market.world.next_block_after(30_000);
         }
         for id in &lives.calls {
-            let call: Call = market.call(*id);
+            let call = market.call(*id);
             prop_assert!(call.is_settled(), "{:?}", call);
             prop_assert!(call.status != CallStatus::Electing);
         }

@@ -5,23 +5,26 @@ use std::collections::BTreeMap;
 
 use state::tables::{Calls, Fees};
 use types::call::Call;
-use types::ids::{compute_agent_id, compute_call_id};
+use types::ids::compute_agent_id;
 use types::params::Models;
 use types::tx::{
-    AgentCall, AgentRegister, AgentRetire, CallAppeal, CallCommit, CallPrices, CallReveal,
-    HexBytes, MinerBond, MinerOffer, MinerUnbond, OnResult, WorkLimits,
+    AgentCall, AgentRetire, CallCommit, CallPrices, CallReveal, HexBytes, OnResult, WorkLimits,
 };
 use types::{Amount, Bid, Body, Hash, Params};
 
-use crate::market_world::V8;
+use crate::bodies::{bond, offer, unbond};
+use crate::market_world::{appeal, call_body};
 use crate::model::Model;
 use crate::model_calls::{Begins, ModelCall, ModelMember};
 use crate::model_rules::{ModelPlace, ModelRules};
 use crate::model_validators::ModelValidators;
 use crate::random::{
-    Answers, Dice, TRANSACTIONS, first_chain, is_in_a_database, number_in, spied_check,
+    Answers, Dice, TRANSACTIONS, assert_seen, first_chain, is_in_a_database, number_in, spied_check,
 };
-use crate::world::{ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, Who, World, transfer};
+use crate::sheets::Sheet;
+use crate::world::{
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, V8, Who, World, answer, transfer,
+};
 
 /// A million takes some hours without optimisation.
 const USUALLY: u64 = 12_000;
@@ -29,6 +32,8 @@ const USUALLY: u64 = 12_000;
 const LIFE: usize = 500;
 const MANIFESTS: [Hash; 2] = [Hash::new([0xaa; 32]), Hash::new([0xbb; 32])];
 const MINERS: u8 = 14;
+/// Of each agent.
+const ROYALTY: u64 = 500;
 const PAYERS: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
 
 fn params() -> Params {
@@ -140,8 +145,7 @@ impl Trial {
         for (nth, miner) in (0_u64..).zip(miners()) {
             let from = PAYERS[usize::try_from(nth % 4).unwrap()];
             self.send(from, &transfer(miner, 900_000, 0));
-            let amount = Amount::new(300_000 + nth % 5 * 20_000);
-            self.send(miner, &Body::MinerBond(MinerBond { amount }));
+            self.send(miner, &bond(300_000 + nth % 5 * 20_000));
             for (at, manifest) in MANIFESTS.iter().enumerate() {
                 if at == 0 || nth % 4 != 0 {
                     self.send(miner, &offer(&format!("model-1:{manifest}"), 2 + nth % 2, 900));
@@ -153,11 +157,11 @@ impl Trial {
                 self.end_block(1_000);
             }
         }
-        self.send(BOB, &register("judge", &[]));
+        let judge = agent("judge", &[]);
+        self.send(BOB, &judge.by(BOB));
         self.end_block(1_000);
-        self.send(BOB, &register("clerk", &[]));
-        let judge = compute_agent_id(&BOB.address(), "judge");
-        self.send(BOB, &register("court", &[format!("agent:{judge}@1.0.0")]));
+        self.send(BOB, &agent("clerk", &[]).by(BOB));
+        self.send(BOB, &agent("court", &[judge.tool(BOB)]).by(BOB));
         self.end_block(1_000);
     }
 
@@ -168,15 +172,12 @@ impl Trial {
         let tx = self.world.bidding_tx(who, nonce, body, bid.clone()).expect("static checks hold");
         let place = ModelPlace { payload: tx.payload().len(), bid: &bid };
         let checked = spied_check(&self.world, &tx);
-        let answer = match self.world.builder().push(&tx) {
-            Ok(()) => "ok",
-            Err(state::PushError::Rejected(rejection)) => rejection.code().as_str(),
-            Err(state::PushError::Full { .. }) => {
-                self.end_block(1_000);
-                return self.send(who, body);
-            }
-            Err(state::PushError::Storage(fault)) => panic!("{fault}"),
-        };
+        let pushed = self.world.builder().push(&tx);
+        if let Err(state::PushError::Full { .. }) = pushed {
+            self.end_block(1_000);
+            return self.send(who, body);
+        }
+        let answer = answer(pushed);
         let expected = self.model.send(who.address(), nonce, body, tx.hash(), &place);
         assert_eq!((answer, checked), (expected, expected), "{body:?} of {who:?}");
         *self.answers.entry((body.type_name(), answer)).or_default() += 1;
@@ -223,7 +224,7 @@ impl Trial {
                 let Some(call_id) = self.pick(luck, words) else { return };
                 let any: Vec<Who> = everybody().collect();
                 let who = if luck.rarely(3) { luck.of(&any) } else { luck.of(&PAYERS) };
-                let answer = self.send(who, &Body::CallAppeal(CallAppeal { call_id }));
+                let answer = self.send(who, &appeal(call_id));
                 if answer == "ok" && luck.rarely(6) {
                     self.strike();
                 }
@@ -258,7 +259,6 @@ impl Trial {
         let appealable = appealable.filter(|_| is_majority);
         let free = |price: u64| Amount::new(if is_majority { price } else { 0 });
         let mut body = AgentCall {
-            call_id: compute_call_id("test", &who.address(), nonce),
             agent_id: compute_agent_id(&BOB.address(), name),
             agent_version: if luck.rarely(40) { "1.0.1" } else { "1.0.0" }.to_owned(),
             payload: HexBytes(vec![0x26, 0x12, 0x1f, u8::from(!luck.rarely(40)) * 0xf0]),
@@ -276,19 +276,17 @@ impl Trial {
                 fuel: 50,
                 result_bytes: 5,
             },
-            max_fee: Amount::ZERO,
             timeout_ms: luck.of(&[10_000, 20_000]),
             threshold,
             appealable,
-            on_result: None,
-            conversation_id: None,
+            ..call_body(who, nonce)
         };
         if appealable == Some(true) && size >= 3 && luck.rarely(2) {
             body.on_result = Some(self.promises(size, luck));
         }
-        body.max_fee = Amount::new(least_fee(&body, name) + luck.of(&[0, 0, 1, 777]));
+        body.max_fee = Amount::new(least_fee(&body) + luck.of(&[0, 0, 1, 777]));
         if luck.rarely(30) {
-            body.max_fee = Amount::new(least_fee(&body, name) - 1);
+            body.max_fee = Amount::new(least_fee(&body) - 1);
         }
         body
     }
@@ -374,10 +372,10 @@ impl Trial {
     fn stake(&mut self, luck: &mut Luck<'_>) {
         let all: Vec<Who> = miners().collect();
         let who = luck.of(&all);
-        let amount = Amount::new(luck.of(&[1, 5_000, 40_000, 200_000]));
+        let amount = luck.of(&[1, 5_000, 40_000, 200_000]);
         let body = match luck.below(8) {
-            0 | 1 => Body::MinerUnbond(MinerUnbond { amount }),
-            2 | 3 => Body::MinerBond(MinerBond { amount }),
+            0 | 1 => unbond(amount),
+            2 | 3 => bond(amount),
             4 | 5 => {
                 let manifest = luck.of(&MANIFESTS);
                 let capacity = luck.of(&[0, 1, 2, 3]);
@@ -456,7 +454,7 @@ fn assert_same_member(world: &World, call: &Call, at: (u8, usize), expected: &Mo
 }
 
 /// What a call needs at least, by the figures of the agents here.
-fn least_fee(body: &AgentCall, name: &str) -> u64 {
+fn least_fee(body: &AgentCall) -> u64 {
     let prices = &body.prices;
     let up = |units: u64, price: Amount, parts: u64| (units * price.get()).div_ceil(parts);
     let budget = prices.per_call.get()
@@ -464,58 +462,24 @@ fn least_fee(body: &AgentCall, name: &str) -> u64 {
         + up(body.limits.output_tokens, prices.completion_per_m, 1_000_000)
         + up(body.limits.fuel, prices.fuel_per_g, 1_000_000_000);
     let promised: u64 = body.on_result.iter().flatten().map(|it| it.amount.get()).sum();
-    royalty(name) + promised + body.committee_size * (budget + 200)
+    ROYALTY + promised + body.committee_size * (budget + 200)
 }
 
-const fn royalty(name: &str) -> u64 {
-    if name.len() == 5 { 500 } else { 0 }
-}
-
-pub fn offer(executor: &str, capacity: u64, per_call: u64) -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: executor.to_owned(),
-        capacity,
-        per_call: Amount::new(per_call),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
-}
-
-pub fn register(name: &str, tools: &[String]) -> Body {
-    registered(name, "1.0.0", tools)
-}
-
-fn registered(name: &str, version: &str, tools: &[String]) -> Body {
-    let manifest = MANIFESTS[usize::from(name == "court")];
-    let tools: Vec<String> = tools.iter().map(|tool| format!("\"{tool}\"")).collect();
-    let tools = tools.join(",");
-    let (image, executor) = if name == "clerk" {
-        ("ipfs://x".to_owned(), "\"kind\":\"container\"".to_owned())
-    } else {
-        let executor = format!(
-            "\"kind\":\"model\",\"model\":\"{manifest}\",\"basePrompt\":\"\",\"tools\":[{tools}],\
-             \"maxIterations\":1,\"maxOutputTokens\":9"
-        );
-        (format!("ombra-model:{manifest}"), executor)
+/// One of BOB's agents.
+pub fn agent(name: &str, tools: &[String]) -> Sheet {
+    let sheet = match name {
+        "clerk" => Sheet::container(name),
+        "court" => Sheet::model(name, 0xbb, tools),
+        _ => Sheet::model(name, 0xaa, tools),
     };
-    let metadata = format!(
-        "{{\"name\":\"{name}\",\"description\":\"d\",\"version\":\"{version}\",\
-         \"container_image\":\"{image}\",\"executor\":{{{executor}}},\"royalty\":\"{}\",\
-         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}",
-        royalty(name)
-    );
-    Body::AgentRegister(AgentRegister {
-        agent_id: compute_agent_id(&BOB.address(), name),
-        metadata,
-    })
+    sheet.royalty(ROYALTY)
 }
 
 /// The next version of an agent.
 fn higher(name: &str, model: &Model) -> Body {
     let agent = &model.agents.all[&compute_agent_id(&BOB.address(), name)];
     let [major, minor, patch] = *agent.versions.keys().last().unwrap();
-    registered(name, &format!("{major}.{minor}.{}", patch + 2), &[])
+    self::agent(name, &[]).version(&format!("{major}.{minor}.{}", patch + 2)).by(BOB)
 }
 
 const SALT: Hash = Hash::new([0x5a; 32]);
@@ -565,26 +529,13 @@ fn reveal(call_id: Hash, round: u64, secret: &Secret) -> Body {
 }
 
 /// What must have happened, so that an agreement says something.
-const SEEN: [(&str, &str); 19] = [
-    ("AGENT_CALL", "AGENT_NOT_FOUND"),
-    ("AGENT_CALL", "AGENT_RETIRED"),
-    ("AGENT_CALL", "CALL_ID_MISMATCH"),
-    ("AGENT_CALL", "CALL_LIMITS"),
-    ("AGENT_CALL", "MAX_FEE_TOO_LOW"),
-    ("AGENT_CALL", "SELECTOR_UNKNOWN"),
-    ("AGENT_CALL", "ok"),
-    ("CALL_APPEAL", "APPEAL_CLOSED"),
-    ("CALL_APPEAL", "ok"),
-    ("CALL_COMMIT", "CALL_NOT_FOUND"),
-    ("CALL_COMMIT", "COMMIT_EXISTS"),
-    ("CALL_COMMIT", "NOT_MEMBER"),
-    ("CALL_COMMIT", "ok"),
-    ("CALL_REVEAL", "CALL_LIMITS"),
-    ("CALL_REVEAL", "CALL_PHASE"),
-    ("CALL_REVEAL", "NOT_MEMBER"),
-    ("CALL_REVEAL", "REVEAL_EXISTS"),
-    ("CALL_REVEAL", "REVEAL_MISMATCH"),
-    ("CALL_REVEAL", "ok"),
+const SEEN: [(&str, &[&str]); 6] = [
+    ("AGENT_CALL", &["AGENT_NOT_FOUND", "AGENT_RETIRED", "CALL_ID_MISMATCH", "CALL_LIMITS"]),
+    ("AGENT_CALL", &["MAX_FEE_TOO_LOW", "SELECTOR_UNKNOWN", "ok"]),
+    ("CALL_APPEAL", &["APPEAL_CLOSED", "ok"]),
+    ("CALL_COMMIT", &["CALL_NOT_FOUND", "COMMIT_EXISTS", "NOT_MEMBER", "ok"]),
+    ("CALL_REVEAL", &["CALL_LIMITS", "CALL_PHASE", "NOT_MEMBER"]),
+    ("CALL_REVEAL", &["REVEAL_EXISTS", "REVEAL_MISMATCH", "ok"]),
 ];
 
 /// How calls ended: the word, and what the second round did.
@@ -632,8 +583,7 @@ fn the_ledger_agrees_with_the_model_over_many_calls() {
     println!("{tried} transactions before chain {seed}");
     answers.iter().for_each(|((kind, answer), times)| println!("{kind:16} {answer:22} {times:9}"));
     ends.iter().for_each(|((word, appeal), times)| println!("{word:16} {appeal:22} {times:9}"));
-    let missing: Vec<_> = SEEN.iter().filter(|answer| !answers.contains_key(*answer)).collect();
-    assert!(missing.is_empty(), "never seen: {missing:?}");
+    assert_seen(&answers, &SEEN);
     for appeal in ["no round", "no appeal", "no group", "upheld", "overturned"] {
         assert!(ends.keys().any(|(_, it)| *it == appeal), "never seen: {appeal}");
     }

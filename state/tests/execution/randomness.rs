@@ -6,11 +6,10 @@ use types::randomness::Input;
 use types::vrf::Proof;
 use types::{Block, Hash, Header, Keypair, Params, Randomness};
 
-use crate::world::{ALICE, BOB, MINER, PROPOSER, STRANGER, Who, World, vote};
+use crate::world::{ALICE, BOB, MINER, PROPOSER, STRANGER, V7, Who, World, chat, vote};
 
 fn world(v7: u64, validators: &[(Who, u64)]) -> World {
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(v7), v8: None };
-    World::with_forks(Params::default(), forks, validators)
+    World::with_forks(Params::default(), Forks { v7: Some(v7), ..V7 }, validators)
 }
 
 /// What a key gives for a block on top of this one.
@@ -58,7 +57,7 @@ fn where_v7_holds_from_the_beginning_block_1_stands_on_the_genesis_hash() {
 fn time_and_transactions_change_nothing_about_it() {
     let mut world = world(0, &[(PROPOSER, 1)]);
     let quiet = block_by(&world, PROPOSER).header;
-    world.must(ALICE, &crate::world::chat("hello"));
+    world.must(ALICE, &chat("hello"));
     let busy = world.next_block().block.header;
     assert_ne!((quiet.timestamp, quiet.tx_root), (busy.timestamp, busy.tx_root));
     assert_eq!(quiet.randomness, busy.randomness);
@@ -107,16 +106,12 @@ fn the_key_is_the_one_in_the_set_of_the_height() {
         let block = block_by(world, who);
         execute_block(&world.chain, world.base(), &world.parent, block).is_err()
     };
-    for voter in [ALICE, BOB] {
-        world.must(voter, &vote(MINER, 1));
-    }
+    world.all(&[ALICE, BOB], &vote(MINER, 1));
     world.next_block();
     assert!(is_refused(&world, MINER), "it decides from block 3 on");
     world.next_block();
     assert!(!is_refused(&world, MINER));
-    for voter in [ALICE, BOB, MINER] {
-        world.must(voter, &vote(BOB, 0));
-    }
+    world.all(&[ALICE, BOB, MINER], &vote(BOB, 0));
     world.next_block();
     assert!(!is_refused(&world, BOB), "it decides until block 4");
     world.next_block();

@@ -1,87 +1,39 @@
 //! What a hostile reader found in the rules of v7 before they were released, and what held.
 
-use std::collections::BTreeMap;
-
-use state::table::{Key, Table, encode_value};
-use state::tables::{Accounts, Bonds, Supplies};
-use state::{Changes, Forks, PendingState, PushError, TxError};
-use types::tx::{
-    AgentRefuse, AgentStep, ForkVote, MinerBond, MinerUnbond, ParamVote, Protection, ToolCall,
-};
+use state::tables::{Accounts, Bonds, Deadlines, Supplies, Unbondings};
+use state::{Forks, PendingState, PushError, TxError};
+use types::build::{Envelope, Unsigned};
+use types::tx::{Protection, ToolCall};
 use types::{
-    Account, Address, Amount, Bid, Body, BondChange, CheckedTx, Credit, Hash, Late, Params, Supply,
+    Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Params, SizeLimits, Supply,
+    Transaction,
 };
 
+use crate::bodies::{bid, bond, claim_bond, fork, param, protected, refuse, unbond};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, Who, World, cancel, chat, claim, step,
-    transfer,
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, V7, Who, World, answer, cancel,
+    chat, claim, finish_body, request_body, step, transfer,
 };
-
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 
 fn with(params: Params, validators: &[Who]) -> World {
     let powers: Vec<_> = validators.iter().map(|who| (*who, 1)).collect();
     World::with_forks(params, V7, &powers)
 }
 
-fn bid(max_base_fee: u64, tip: u64) -> Bid {
-    Bid { max_base_fee: Some(Amount::new(max_base_fee)), tip: Some(Amount::new(tip)) }
-}
-
-fn param(name: &str, value: u64, height: u64) -> Body {
-    Body::ParamVote(ParamVote { name: name.to_owned(), value, height })
-}
-
-fn fork(name: &str, height: u64) -> Body {
-    Body::ForkVote(ForkVote { fork: name.to_owned(), height })
-}
-
-fn pool(world: &World) -> PendingState {
-    PendingState::new(world.still(), world.chain.clone()).unwrap()
-}
-
-fn pool_tx(world: &World, pool: &PendingState, who: Who, body: &Body) -> CheckedTx {
-    let nonce = pool.account(who.address()).unwrap().nonce;
-    world.tx(who, nonce, body).unwrap()
-}
-
-/// What the pool is told of a block, as `txpool::Touched` sums it up.
-fn advance(
-    world: &World,
-    pool: &mut PendingState,
-    included: &[CheckedTx],
-    executed: &state::Executed,
-) -> bool {
-    let mut credits: BTreeMap<Address, Amount> = BTreeMap::new();
-    for Credit { address, amount } in &executed.events.credits {
-        let sum = credits.entry(*address).or_default();
-        *sum = sum.checked_add(*amount).unwrap();
-    }
-    let mut bonds: BTreeMap<Address, BondChange> = BTreeMap::new();
-    for (miner, change) in executed.events.iter().filter_map(|(_, event)| event.bond_change()) {
-        let sum = bonds.entry(miner).or_default();
-        sum.unlocked = sum.unlocked.checked_add(change.unlocked).unwrap();
-        sum.burned = sum.burned.checked_add(change.burned).unwrap();
-    }
-    pool.advance(world.still(), included, &credits, &bonds).unwrap()
+/// A transaction with a bid that is high enough, and no tip.
+fn rich_tx(world: &World, nonce: u64, who: Who, body: &Body) -> CheckedTx {
+    world.bidding_tx(who, nonce, body, bid(1_000_000_000, 0)).unwrap()
 }
 
 /// Gives an account all the money that there can be.
 fn enrich(world: &mut World, who: Who, balance: u64) {
-    let mut changes = Changes::new();
-    let mut total = balance;
-    for other in [ALICE, BOB, MINER, OTHER_MINER, PROPOSER] {
-        if other != who {
-            total += FUNDS;
-        }
-    }
     let account = Account { balance: Amount::new(balance), nonce: 0 };
-    let row = (who.address().to_bytes(), Some(encode_value::<Accounts>(&account)));
-    changes.insert(Accounts::ID, [row].into());
-    let supply = Supply { genesis: Amount::new(total), ..Supply::default() };
-    changes.insert(Supplies::ID, [(Vec::new(), Some(encode_value::<Supplies>(&supply)))].into());
-    world.memory.apply(&changes);
-    world.reopen();
+    // There are four others.
+    let supply = Supply { genesis: Amount::new(balance + 4 * FUNDS), ..Supply::default() };
+    world.write(|draft| {
+        draft.put::<Accounts>(&who.address(), &account);
+        draft.put::<Supplies>(&(), &supply);
+    });
 }
 
 /// A proposer that tips itself gets each tip back at once, so the sum of a block's tips passes 2^64 long
@@ -101,53 +53,25 @@ fn tips_that_go_round_within_a_block_stop_nobody() {
 
 /// The step of a miner with just so many bytes that its place costs nothing.
 fn padded_step(run: Hash, index: u64, calls: usize) -> Body {
-    let call = || ToolCall {
+    let call = ToolCall {
         name: "n".repeat(170),
         args_hash: Hash::ZERO,
         result_hash: Hash::ZERO,
         duration_ms: 0,
         ok: true,
     };
-    Body::AgentStep(AgentStep {
-        agent_run_id: run,
-        step_index: index,
-        output_tokens: 0,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: Some((0..calls).map(|_| call()).collect()),
-        output_blob_id: None,
-    })
+    let mut padded = step(run, index, 0);
+    let Body::AgentStep(body) = &mut padded else { panic!("not a step") };
+    body.tool_calls = Some(vec![call; calls]);
+    padded
 }
 
 const BOND: u64 = 1_000_000;
 const CLAIM_BOND: u64 = 100_000;
 
-fn bond(amount: u64) -> Body {
-    Body::MinerBond(MinerBond { amount: Amount::new(amount) })
-}
-
-fn unbond(amount: u64) -> Body {
-    Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })
-}
-
-fn refuse(agent_run_id: Hash) -> Body {
-    Body::AgentRefuse(AgentRefuse { agent_run_id })
-}
-
-fn protected_body(world: &World, who: Who, protection: Protection) -> Body {
-    let mut body = world.request_body(who, 5_000, 5);
-    let Body::AgentRequest(request) = &mut body else { panic!("not a request") };
-    request.protection = Late::from(protection);
-    body
-}
-
-fn protection(refuse_ms: u64) -> Protection {
-    Protection {
-        miners: None,
-        claim_bond: Some(Amount::new(CLAIM_BOND)),
-        max_tokens_per_step: None,
-        refuse_ms: Some(refuse_ms),
-    }
+/// What MINER has bonded.
+fn bonded(world: &World) -> u64 {
+    world.state().get::<Bonds>(&MINER.address()).unwrap().unwrap().bonded.get()
 }
 
 /// Steps cost the same whatever the base fee is, so whoever mines for itself fills blocks with them for
@@ -157,18 +81,13 @@ fn a_flood_of_steps_does_not_cost_other_miners_their_bonds() {
     let params = Params { max_block_bytes: 40_960, step_ttl_ms: 86_400_000, ..Params::default() };
     let mut world = with(params, &[PROPOSER]);
     world.must(MINER, &bond(BOND));
-    let run = {
-        let body = protected_body(&world, ALICE, protection(0));
-        world.must(ALICE, &body);
-        body.agent_run_id().unwrap()
-    };
+    let run = world.request_protected(claim_bond(CLAIM_BOND));
     world.next_block();
-    // The attacker is BOB: it asks and mines.
-    let rich = || bid(1_000_000_000, 0);
     let free = |world: &mut World, who: Who, body: &Body| {
-        let tx = world.bidding_tx(who, world.account(who).nonce, body, rich()).unwrap();
+        let tx = rich_tx(world, world.account(who).nonce, who, body);
         world.builder().push(&tx).map(|()| tx)
     };
+    // The attacker is BOB: it asks and mines.
     let mut open: Vec<Hash> = Vec::new();
     for _ in 0..40 {
         let body = world.request_body(BOB, 20_000, 200);
@@ -191,11 +110,8 @@ fn a_flood_of_steps_does_not_cost_other_miners_their_bonds() {
             let before = world.balance(BOB);
             match free(&mut world, BOB, &padded_step(id, index, 4)) {
                 Ok(tx) => {
-                    assert!(
-                        (1_800..=2_048).contains(&tx.content_bytes()),
-                        "{}",
-                        tx.content_bytes()
-                    );
+                    let bytes = tx.content_bytes();
+                    assert!((1_800..=2_048).contains(&bytes), "{bytes}");
                     assert_eq!(world.balance(BOB), before, "a step pays nothing for its place");
                 }
                 Err(PushError::Full { .. }) => break,
@@ -206,18 +122,16 @@ fn a_flood_of_steps_does_not_cost_other_miners_their_bonds() {
         assert_eq!(base_fee(&world), floor, "nobody pays more for it");
     }
     // MINER has claimed before and wants to report its work.
-    let own = world.bidding_tx(MINER, world.account(MINER).nonce, &claim(MINER, run), rich());
-    world.builder().push(&own.unwrap()).unwrap();
-    let answer = world.send(MINER, &step(run, 0, 10)).map(drop);
+    free(&mut world, MINER, &claim(MINER, run)).unwrap();
+    world.must(MINER, &step(run, 0, 10));
     world.next_block();
     world.wait(Params::default().claim_ttl_ms + SECOND);
-    let left = world.state().get::<Bonds>(&MINER.address()).unwrap().unwrap();
-    assert_eq!((answer.map_err(|it| it.code().as_str()), left.bonded.get()), (Ok(()), BOND));
+    assert_eq!(bonded(&world), BOND);
 }
 
 /// The draft has of each account what one has that is begun anew.
 fn assert_as_anew(world: &World, draft: &PendingState, waiting: &[&CheckedTx]) {
-    let mut anew = pool(world);
+    let mut anew = world.pool();
     for tx in waiting {
         anew.admit(tx).unwrap();
     }
@@ -227,20 +141,25 @@ fn assert_as_anew(world: &World, draft: &PendingState, waiting: &[&CheckedTx]) {
     }
 }
 
-/// A draft of validators that vote, and what Alice sends: two votes, and something after them.
-fn voting() -> (World, PendingState, [CheckedTx; 3]) {
+/// A chain of validators that vote, and the draft of a pool.
+fn voters() -> (World, PendingState) {
     let world = with(Params { fork_delay_blocks: 5, ..Params::default() }, &[ALICE, BOB, MINER]);
-    let mut draft = pool(&world);
-    let mut admit = |body: &Body| {
-        let tx = pool_tx(&world, &draft, ALICE, body);
-        draft.admit(&tx).unwrap();
-        tx
-    };
-    let txs = [
-        admit(&fork("v8", 50)),
-        admit(&param("baseFeeFloor", 20, 60)),
-        admit(&chat("after the votes")),
-    ];
+    let draft = world.pool();
+    (world, draft)
+}
+
+/// The draft admits what ALICE sends.
+fn admit(world: &World, draft: &mut PendingState, body: &Body) -> CheckedTx {
+    let tx = world.pool_tx(draft, ALICE, body);
+    draft.admit(&tx).unwrap();
+    tx
+}
+
+/// The same with what ALICE sends: two votes, and something after them.
+fn voting() -> (World, PendingState, [CheckedTx; 3]) {
+    let (world, mut draft) = voters();
+    let bodies = [fork("v8", 50), param("baseFeeFloor", 20, 60), chat("after the votes")];
+    let txs = bodies.map(|body| admit(&world, &mut draft, &body));
     (world, draft, txs)
 }
 
@@ -248,18 +167,18 @@ fn voting() -> (World, PendingState, [CheckedTx; 3]) {
 fn the_draft_of_the_pool_outlives_blocks_while_votes_wait_and_when_they_are_taken() {
     let (mut world, mut draft, [first, second, after]) = voting();
     let executed = world.next_block();
-    assert!(advance(&world, &mut draft, &[], &executed), "two wait");
+    assert!(world.tell(&mut draft, &[], &executed), "two wait");
     assert_as_anew(&world, &draft, &[&first, &second, &after]);
     world.must(BOB, &fork("v8", 50));
     let executed = world.next_block();
-    assert!(advance(&world, &mut draft, &[], &executed), "somebody else's was taken");
+    assert!(world.tell(&mut draft, &[], &executed), "somebody else's was taken");
     assert_as_anew(&world, &draft, &[&first, &second, &after]);
     for tx in [&first, &second] {
         world.builder().push(tx).unwrap();
     }
     let executed = world.next_block();
     let taken = [first, second];
-    assert!(advance(&world, &mut draft, &taken, &executed), "one was free, and one was paid for");
+    assert!(world.tell(&mut draft, &taken, &executed), "one was free, and one was paid for");
     assert_as_anew(&world, &draft, &[&after]);
 }
 
@@ -269,31 +188,26 @@ fn what_was_set_aside_for_a_vote_that_was_free_in_its_block_comes_back() {
     for tx in [first, second] {
         world.builder().push(&tx).unwrap();
         let executed = world.next_block();
-        assert!(advance(&world, &mut draft, &[tx], &executed));
+        assert!(world.tell(&mut draft, &[tx], &executed));
     }
     assert_as_anew(&world, &draft, &[&after]);
 }
 
 #[test]
 fn a_vote_that_comes_while_another_waits_has_its_fee_set_aside_whatever_blocks_come_before() {
-    let mut world =
-        with(Params { fork_delay_blocks: 5, ..Params::default() }, &[ALICE, BOB, MINER]);
-    let mut draft = pool(&world);
-    let first = pool_tx(&world, &draft, ALICE, &fork("v8", 50));
-    draft.admit(&first).unwrap();
+    let (mut world, mut draft) = voters();
+    let first = admit(&world, &mut draft, &fork("v8", 50));
     let free = draft.account(ALICE.address()).unwrap().balance;
     let executed = world.next_block();
-    assert!(advance(&world, &mut draft, &[], &executed));
-    let second = pool_tx(&world, &draft, ALICE, &param("baseFeeFloor", 20, 60));
-    draft.admit(&second).unwrap();
+    assert!(world.tell(&mut draft, &[], &executed));
+    let second = admit(&world, &mut draft, &param("baseFeeFloor", 20, 60));
     assert!(draft.account(ALICE.address()).unwrap().balance < free, "one block may take both");
-    let after = pool_tx(&world, &draft, ALICE, &chat("after the votes"));
-    draft.admit(&after).unwrap();
+    let after = admit(&world, &mut draft, &chat("after the votes"));
     for tx in [&first, &second] {
         world.builder().push(tx).unwrap();
     }
     let executed = world.next_block();
-    assert!(advance(&world, &mut draft, &[first, second], &executed));
+    assert!(world.tell(&mut draft, &[first, second], &executed));
     assert_as_anew(&world, &draft, &[&after]);
 }
 
@@ -301,13 +215,12 @@ fn a_vote_that_comes_while_another_waits_has_its_fee_set_aside_whatever_blocks_c
 #[test]
 fn the_pool_learns_that_a_vote_comes_too_late() {
     let mut world = with(Params::default(), &[ALICE, BOB, MINER]);
-    let mut pool = pool(&world);
+    let mut pool = world.pool();
     let height = world.context().height + 1;
-    let vote = pool_tx(&world, &pool, ALICE, &param("baseFeeFloor", 20, height));
-    pool.admit(&vote).unwrap();
+    let vote = admit(&world, &mut pool, &param("baseFeeFloor", 20, height));
     assert!(!pool.is_late(&vote));
     let executed = world.next_block();
-    assert!(advance(&world, &mut pool, &[], &executed));
+    assert!(world.tell(&mut pool, &[], &executed));
     let refused = matches!(world.builder().push(&vote), Err(PushError::Rejected(_)));
     assert!(refused && pool.is_late(&vote));
 }
@@ -315,13 +228,11 @@ fn the_pool_learns_that_a_vote_comes_too_late() {
 /// Members of v7's limit on unknown ones, one level deeper.
 #[test]
 fn unknown_members_of_elements_count() {
-    use types::build::{Envelope, Unsigned};
-    use types::{SizeLimits, Transaction};
     let mut world = with(Params { min_max_fee: Amount::new(1), ..Params::default() }, &[PROPOSER]);
     let run = world.request(ALICE, 1_000, 5);
     world.must(MINER, &claim(MINER, run));
     let body = padded_step(run, 0, 1);
-    let envelope = Envelope::new(world.account(MINER).nonce, crate::world::START, None);
+    let envelope = Envelope::new(world.account(MINER).nonce, START, None);
     let key = MINER.public_key();
     let unsigned = Unsigned::build(&body, &MINER.address().to_string(), &key, &envelope);
     let junk = format!(r#""ok":true,"junk":"{}""#, "j".repeat(1_000));
@@ -335,34 +246,27 @@ fn unknown_members_of_elements_count() {
 /// What others took out of bonds, 64 and more in each of 512 blocks, hides the deadlines of runs behind it.
 #[test]
 fn a_backlog_of_unbonding_keeps_no_reward_from_being_paid() {
-    use state::tables::{Deadlines, Unbondings};
     const BLOCKS: u64 = 600;
     const EACH: u64 = 64;
     let mut world = with(Params::default(), &[PROPOSER]);
     // As if other accounts had sent MINER_UNBOND, and the budget of a block had not sufficed to pay them.
-    let (mut due, mut amounts) = (BTreeMap::new(), BTreeMap::new());
-    for block in 0..BLOCKS {
-        for number in 0..EACH {
-            let mut bytes = [0_u8; 20];
-            bytes[..8].copy_from_slice(&(block * EACH + number).to_be_bytes());
-            let (miner, at) = (Address::new(bytes), crate::world::START + 1 + block);
-            amounts
-                .insert((miner, at).to_bytes(), Some(encode_value::<Unbondings>(&Amount::new(1))));
-            let key = state::bonds::deadline_key(at, &miner).to_bytes();
-            due.insert(key, Some(encode_value::<Deadlines>(&())));
-        }
-    }
     let unbonding = BLOCKS * EACH;
     let genesis = Amount::new(5 * FUNDS + unbonding);
     let supply = Supply { genesis, unbonding: Amount::new(unbonding), ..Supply::default() };
-    let supply = [(Vec::new(), Some(encode_value::<Supplies>(&supply)))].into();
-    let rows = [(Deadlines::ID, due), (Unbondings::ID, amounts), (Supplies::ID, supply)];
-    world.memory.apply(&rows.into());
-    world.reopen();
+    world.write(|draft| {
+        for number in 0..unbonding {
+            let mut bytes = [0_u8; 20];
+            bytes[..8].copy_from_slice(&number.to_be_bytes());
+            let (miner, at) = (Address::new(bytes), START + 1 + number / EACH);
+            draft.put::<Unbondings>(&(miner, at), &Amount::new(1));
+            draft.put::<Deadlines>(&state::bonds::deadline_key(at, &miner), &());
+        }
+        draft.put::<Supplies>(&(), &supply);
+    });
     let run = world.request(ALICE, 1_000, 5);
     world.next_block();
     let swept = world.wait(Params::default().pending_ttl_ms + SECOND);
-    let is_it = |event: &types::Event| event.agent_run_id() == Some(run);
+    let is_it = |event: &Event| event.agent_run_id() == Some(run);
     assert!(swept.iter().any(is_it), "the run has not timed out; {} others were paid", swept.len());
 }
 
@@ -372,8 +276,8 @@ fn a_large_bond_can_be_simulated() {
     let mut world = with(Params::default(), &[PROPOSER]);
     let half = 1_u64 << 63;
     enrich(&mut world, MINER, half + 10_000_000);
-    let pool = pool(&world);
-    let tx = pool_tx(&world, &pool, MINER, &bond(half + 1));
+    let pool = world.pool();
+    let tx = world.pool_tx(&pool, MINER, &bond(half + 1));
     pool.check(&tx).unwrap();
     let simulated = pool.simulate(&tx, 1, world.parent.timestamp + SECOND);
     assert!(!matches!(simulated, Err(TxError::Storage(_))), "{:?}", simulated.err());
@@ -384,16 +288,12 @@ fn a_large_bond_can_be_simulated() {
 fn an_answer_with_an_empty_step_costs_the_claim_bond_too() {
     let mut world = with(Params::default(), &[PROPOSER]);
     world.must(MINER, &bond(BOND));
-    let body = protected_body(&world, ALICE, protection(0));
-    world.must(ALICE, &body);
-    let run = body.agent_run_id().unwrap();
+    let run = world.request_protected(claim_bond(CLAIM_BOND));
     world.must(MINER, &claim(MINER, run));
     world.must(MINER, &step(run, 0, 0));
-    let end = world.finish_body(run, "completed");
-    world.must(MINER, &end);
+    world.finish(MINER, run, "completed");
     world.next_block();
-    let left = world.state().get::<Bonds>(&MINER.address()).unwrap().unwrap();
-    assert_eq!(left.bonded.get(), BOND - CLAIM_BOND);
+    assert_eq!(bonded(&world), BOND - CLAIM_BOND);
 }
 
 /// Holds: what is taken out at different times may be due at the same one.
@@ -409,7 +309,7 @@ fn unbonding_that_is_due_together_is_paid_together() {
     world.must(MINER, &unbond(BOND - 1_000));
     world.next_block();
     let events = world.wait(70_000 + SECOND);
-    let paid = types::Event::UnbondingPaid { miner: MINER.address(), amount: Amount::new(BOND) };
+    let paid = Event::UnbondingPaid { miner: MINER.address(), amount: Amount::new(BOND) };
     assert_eq!(events, [paid]);
 }
 
@@ -422,6 +322,11 @@ impl Dice {
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        let sides = u64::try_from(choices.len()).unwrap();
+        choices[usize::try_from(self.roll(sides)).unwrap()]
+    }
 }
 
 /// How much of its bond the draft lets a miner take out.
@@ -430,42 +335,19 @@ fn free_bond(world: &World, pool: &PendingState, who: Who) -> u64 {
     while low < high {
         let middle = u64::div_ceil(low + high, 2);
         let nonce = pool.account(who.address()).unwrap().nonce;
-        let tx = world.bidding_tx(who, nonce, &unbond(middle), bid(1_000_000_000, 0)).unwrap();
-        match pool.check(&tx) {
-            Err(TxError::Rejected(it)) if it.code().as_str() == "BOND_TOO_SMALL" => {
-                high = middle - 1;
-            }
-            Err(TxError::Rejected(it))
-                if matches!(it.code().as_str(), "INSUFFICIENT_BALANCE" | "FORK_NOT_ACTIVE") =>
-            {
-                return u64::MAX;
-            }
-            Err(other) => panic!("{other}"),
-            Ok(()) => low = middle,
+        match answer(pool.check(&rich_tx(world, nonce, who, &unbond(middle)))) {
+            "ok" => low = middle,
+            "BOND_TOO_SMALL" => high = middle - 1,
+            "INSUFFICIENT_BALANCE" | "FORK_NOT_ACTIVE" => return u64::MAX,
+            other => panic!("{other}"),
         }
     }
     low
 }
 
-fn finish_of(run: &types::Run, status: &str) -> Body {
-    let totals = state::settlement(run).unwrap();
-    let types::Settlement { miner_reward, user_refund, network_fee } = totals.settlement;
-    Body::AgentFinish(types::tx::AgentFinish {
-        agent_run_id: run.agent_run_id,
-        total_tokens_out: totals.total_tokens_out,
-        status: status.to_owned(),
-        miner_reward,
-        user_refund,
-        network_fee,
-        final_answer_inline: None,
-        final_answer_blob_id: None,
-    })
-}
-
 fn some_act(pool: &PendingState, dice: &mut Dice, runs: &mut Vec<Hash>) -> (Who, Body) {
-    let anybody =
-        [ALICE, BOB, MINER, OTHER_MINER, PROPOSER][usize::try_from(dice.roll(5)).unwrap()];
-    let miner = [MINER, OTHER_MINER, PROPOSER, ALICE][usize::try_from(dice.roll(4)).unwrap()];
+    let anybody = dice.of(&[ALICE, BOB, MINER, OTHER_MINER, PROPOSER]);
+    let miner = dice.of(&[MINER, OTHER_MINER, PROPOSER, ALICE]);
     let known = |dice: &mut Dice| {
         let count = u64::try_from(runs.len()).unwrap().clamp(1, 6);
         let back = usize::try_from(dice.roll(count)).unwrap() + 1;
@@ -479,14 +361,11 @@ fn some_act(pool: &PendingState, dice: &mut Dice, runs: &mut Vec<Hash>) -> (Who,
         3 => (anybody, chat("so it goes")),
         4..=6 => {
             let nonce = pool.account(anybody.address()).unwrap().nonce;
-            let mut body = crate::world::request_body(anybody, nonce, 500 + dice.roll(5_000), 5);
-            let Body::AgentRequest(request) = &mut body else { panic!("not a request") };
-            request.protection = Late::from(Protection {
-                miners: None,
-                claim_bond: (dice.roll(4) > 0).then(|| Amount::new(dice.roll(200_000))),
-                max_tokens_per_step: None,
-                refuse_ms: Some([0, 1, 3_000, 10_000][usize::try_from(dice.roll(4)).unwrap()]),
-            });
+            let body = request_body(anybody, nonce, 500 + dice.roll(5_000), 5);
+            let claim_bond = (dice.roll(4) > 0).then(|| Amount::new(dice.roll(200_000)));
+            let refuse_ms = Some(dice.of(&[0, 1, 3_000, 10_000]));
+            let protection = Protection { claim_bond, refuse_ms, ..Protection::default() };
+            let body = protected(body, protection);
             runs.push(body.agent_run_id().unwrap());
             (anybody, body)
         }
@@ -503,8 +382,10 @@ fn some_act(pool: &PendingState, dice: &mut Dice, runs: &mut Vec<Hash>) -> (Who,
                 (Some(own), 10..=12) => {
                     (own, step(id, run.last_step_index.map_or(0, |it| it + 1), dice.roll(700)))
                 }
-                (Some(own), 13) => (own, finish_of(&run, "failed")),
-                (Some(own), _) if !run.status.is_terminal() => (own, finish_of(&run, "completed")),
+                (Some(own), 13) => (own, finish_body(&run, "failed")),
+                (Some(own), _) if !run.status.is_terminal() => {
+                    (own, finish_body(&run, "completed"))
+                }
                 (Some(_), _) => (submitter, refuse(id)),
             }
         }
@@ -514,8 +395,7 @@ fn some_act(pool: &PendingState, dice: &mut Dice, runs: &mut Vec<Hash>) -> (Who,
 fn play(seed: u64, params: Params, forks: Forks) {
     let mut dice = Dice(seed);
     let mut world = World::with_forks(params, forks, &[(PROPOSER, 1)]);
-    let mut pool = pool(&world);
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut pool = world.pool();
     let (mut waiting, mut runs): (Vec<CheckedTx>, Vec<Hash>) = (Vec::new(), Vec::new());
     for turn in 0..400 {
         if dice.roll(6) > 0 {
@@ -545,34 +425,19 @@ fn play(seed: u64, params: Params, forks: Forks) {
                 Err(_) => rest.push(tx),
             }
         }
-        let later = [200, 1_000, 5_000, 40_000][usize::try_from(dice.roll(4)).unwrap()];
-        let executed = world.next_block_after(later);
-        let is_right = advance(&world, &mut pool, &included, &executed);
-        for (_, event) in executed.events.iter() {
-            let name = format!("{event:?}");
-            *seen.entry(name.split([' ', '{']).next().unwrap().to_owned()).or_default() += 1;
-            if event.bond_change().is_some_and(|(_, change)| !change.burned.is_zero()) {
-                *seen.entry("burned".to_owned()).or_default() += 1;
-            }
-        }
-        *seen.entry(format!("followed {is_right}")).or_default() += 1;
-        let touched: Vec<Hash> = executed
-            .events
-            .end
-            .iter()
-            .filter(|event| {
-                matches!(
-                    event,
-                    types::Event::RunReopened { .. }
-                        | types::Event::RunTimedOut { .. }
-                        | types::Event::RewardPaid { .. }
-                )
-            })
-            .filter_map(types::Event::agent_run_id)
-            .collect();
+        let executed = world.next_block_after(dice.of(&[200, 1_000, 5_000, 40_000]));
+        let is_right = world.tell(&mut pool, &included, &executed);
+        let is_of_run = |event: &&Event| {
+            matches!(
+                event,
+                Event::RunReopened { .. } | Event::RunTimedOut { .. } | Event::RewardPaid { .. }
+            )
+        };
+        let end = executed.events.end.iter();
+        let touched: Vec<Hash> = end.filter(is_of_run).filter_map(Event::agent_run_id).collect();
         let is_hit =
             rest.iter().filter_map(|tx| tx.body().agent_run_id()).any(|it| touched.contains(&it));
-        let mut again = self::pool(&world);
+        let mut again = world.pool();
         waiting = Vec::new();
         for tx in rest {
             match again.admit(&tx) {
@@ -607,39 +472,25 @@ fn play(seed: u64, params: Params, forks: Forks) {
 
 #[test]
 fn drafts_agree_with_executing_everything_again_whatever_bonds_and_rewards_do() {
-    let short = |params: Params| Params {
+    let short = || Params {
         pending_ttl_ms: 30_000,
         claim_ttl_ms: 10_000,
         step_ttl_ms: 10_000,
         max_reopens: 1,
-        ..params
+        ..Params::default()
     };
+    let (stake, max_block_bytes) = (Amount::new(9_000_000), 4_096);
+    let (max_expiries_per_block, register_fee) = (1, Amount::MAX);
+    let all = [
+        Params { unbond_ms: 1, refuse_stake: Amount::ZERO, ..short() },
+        Params { unbond_ms: 10_000, refuse_stake: stake, ..short() },
+        Params { max_block_bytes, max_expiries_per_block, unbond_ms: 3_000, ..short() },
+        Params { base_fee_floor: 1_000, max_block_bytes, register_fee, ..short() },
+    ];
     std::thread::scope(|scope| {
-        for lane in 0..4 {
-            scope.spawn(move || {
-                for seed in (0..4).filter(|seed| seed % 4 == lane) {
-                    let stake = Amount::new(9_000_000);
-                    let all = [
-                        Params { unbond_ms: 1, refuse_stake: Amount::ZERO, ..Params::default() },
-                        Params { unbond_ms: 10_000, refuse_stake: stake, ..Params::default() },
-                        Params {
-                            max_block_bytes: 4_096,
-                            max_expiries_per_block: 1,
-                            unbond_ms: 3_000,
-                            ..Params::default()
-                        },
-                        Params {
-                            base_fee_floor: 1_000,
-                            max_block_bytes: 4_096,
-                            register_fee: Amount::MAX,
-                            ..Params::default()
-                        },
-                    ];
-                    for params in all {
-                        play(seed, short(params), V7);
-                    }
-                }
-            });
+        for seed in 0..4 {
+            let all = all.clone();
+            scope.spawn(move || all.into_iter().for_each(|params| play(seed, params, V7)));
         }
     });
 }

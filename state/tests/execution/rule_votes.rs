@@ -3,12 +3,13 @@
 use state::tables::{ForkRows, ParamRow, ParamRows};
 use state::{Forks, rule_votes, rules};
 use types::params::FORK_VOTE_BLOCKS;
-use types::tx::{ForkVote, MinerOffer, ParamVote};
 use types::{Amount, Body, Event, Fork, Params};
 
-use crate::world::{ALICE, BOB, FUNDS, MINER, STRANGER, Who, World, chat, vote};
+use crate::bodies::{fork, offer, param};
+use crate::model_rules::BOUNDS;
+use crate::world::{ALICE, BOB, FUNDS, MINER, STRANGER, V7, V8, Who, World, answer, chat, vote};
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
+const THREE: [Who; 3] = [ALICE, BOB, MINER];
 const DELAY: u64 = 5;
 
 /// A chain that these decide with equal power.
@@ -18,20 +19,20 @@ fn world(validators: &[Who]) -> World {
     World::with_forks(params, V7, &powers)
 }
 
-fn fork(name: &str, height: u64) -> Body {
-    Body::ForkVote(ForkVote { fork: name.to_owned(), height })
+/// A chain with these forks, which ALICE decides.
+fn world_of(forks: Forks) -> World {
+    World::with_forks(Params::default(), forks, &[(ALICE, 1)])
 }
 
-fn param(name: &str, value: u64, height: u64) -> Body {
-    Body::ParamVote(ParamVote { name: name.to_owned(), value, height })
+/// The code with which the committed state refuses a vote of ALICE's, or `ok`.
+fn code_of(world: &World, body: &Body) -> &'static str {
+    answer(state::check(&world.next_tx(ALICE, body), &*world.base(), &world.context()))
 }
 
-/// The code with which the committed state refuses a vote; none if it takes it.
-fn code_of(world: &World, body: &Body) -> Option<&'static str> {
-    let tx = world.tx(ALICE, world.account(ALICE).nonce, body).unwrap();
-    let refused = state::check(&tx, &*world.base(), &world.context()).err()?;
-    let state::TxError::Rejected(refused) = refused else { panic!("{refused}") };
-    Some(refused.code().as_str())
+/// The height of v8 that votes have fixed, and the block that did.
+fn fixed_v8(world: &World) -> Option<(u64, u64)> {
+    let row = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap();
+    row.map(|row| (row.height, row.since))
 }
 
 /// The subjects of the open votes, with the voter.
@@ -47,17 +48,15 @@ fn row(world: &World, name: &str) -> ParamRow {
 
 #[test]
 fn more_than_two_thirds_fix_the_height_of_a_fork() {
-    let mut world = world(&[ALICE, BOB, MINER]);
-    world.must(ALICE, &fork("v8", 50));
-    world.must(BOB, &fork("v8", 50));
+    let mut world = world(&THREE);
+    world.all(&[ALICE, BOB], &fork("v8", 50));
     world.next_block();
-    assert_eq!(world.state().get::<ForkRows>(&"v8".to_owned()).unwrap(), None);
+    assert_eq!(fixed_v8(&world), None);
     world.must(MINER, &fork("v8", 50));
     let executed = world.next_block();
     let fixed = Event::ForkFixed { fork: "v8".to_owned(), height: 50 };
     assert!(executed.events.end.contains(&fixed));
-    let row = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap().unwrap();
-    assert_eq!((row.height, row.since), (50, 2));
+    assert_eq!(fixed_v8(&world), Some((50, 2)));
     assert_eq!(open_votes(&world), [], "what is decided is voted on no more");
     assert_eq!(world.code(ALICE, &fork("v8", 60)), "FORK_UNKNOWN", "it is fixed for good");
 }
@@ -70,16 +69,13 @@ fn a_parameter_takes_its_value_at_the_height_that_was_voted_for() {
     let fixed = Event::ParamFixed { name: "baseFeeFloor".to_owned(), value: 500, height: 4 };
     assert!(executed.events.end.contains(&fixed));
     assert_eq!(open_votes(&world), [], "what is decided is voted on no more");
-    let floors = |world: &World| world.context().rules.params.base_fee_floor;
-    let mut seen = Vec::new();
-    for _ in 0..4 {
-        let height = world.context().height;
-        seen.push((height, floors(&world)));
+    for (height, floor) in [(2, 10), (3, 10), (4, 500), (5, 500)] {
+        assert_eq!(world.context().height, height);
+        assert_eq!(world.context().rules.params.base_fee_floor, floor, "in block {height}");
         let is_open = row(&world, "baseFeeFloor").next.is_some();
         assert_eq!(is_open, height < 4, "the row of block {height}");
         world.next_block();
     }
-    assert_eq!(seen, [(2, 10), (3, 10), (4, 500), (5, 500)]);
     let ParamRow { value, next } = row(&world, "baseFeeFloor");
     assert_eq!((value, next), (500, None));
 }
@@ -91,17 +87,16 @@ fn a_later_decision_takes_the_place_of_one_whose_height_has_not_come() {
     world.next_block();
     world.must(ALICE, &param("baseFeeFloor", 700, 6));
     world.next_block();
-    let mut seen = Vec::new();
-    for _ in 0..4 {
-        seen.push((world.context().height, world.context().rules.params.base_fee_floor));
+    for (height, floor) in [(3, 10), (4, 10), (5, 10), (6, 700)] {
+        assert_eq!(world.context().height, height);
+        assert_eq!(world.context().rules.params.base_fee_floor, floor, "in block {height}");
         world.next_block();
     }
-    assert_eq!(seen, [(3, 10), (4, 10), (5, 10), (6, 700)]);
 }
 
 #[test]
 fn a_vote_for_a_height_that_has_come_is_dropped_with_its_block() {
-    let mut world = world(&[ALICE, BOB, MINER]);
+    let mut world = world(&THREE);
     world.must(ALICE, &param("registerFee", 5, 2));
     world.next_block();
     assert_eq!(open_votes(&world), [(ALICE.address(), "param:registerFee".to_owned())]);
@@ -112,20 +107,12 @@ fn a_vote_for_a_height_that_has_come_is_dropped_with_its_block() {
 #[test]
 fn a_quorum_that_a_change_of_the_set_makes_is_of_the_next_set_and_keeps_the_delay() {
     for (height, is_in_time) in [(2 + DELAY, true), (1 + DELAY, false)] {
-        let mut world = world(&[ALICE, BOB, MINER]);
-        for who in [ALICE, BOB, MINER] {
-            world.must(who, &vote(MINER, 0));
-        }
-        for who in [ALICE, BOB] {
-            world.must(who, &fork("v8", height));
-        }
-        world.next_block();
+        let mut world = world(&THREE);
+        world.all(&THREE, &vote(MINER, 0));
+        world.all(&[ALICE, BOB], &fork("v8", height));
         // The set of block 3, without MINER, is the one that counts at the end of block 2.
-        for _ in 0..3 {
-            world.next_block();
-        }
-        let fixed = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap();
-        assert_eq!(fixed.map(|row| row.since), is_in_time.then_some(2), "{height}");
+        world.next_blocks(4);
+        assert_eq!(fixed_v8(&world), is_in_time.then_some((height, 2)), "{height}");
     }
 }
 
@@ -139,25 +126,19 @@ fn what_the_state_says_of_v7_holds_on_a_chain_whose_genesis_says_nothing() {
 
 #[test]
 fn the_last_vote_of_a_validator_counts_and_votes_of_those_who_left_do_not() {
-    let mut world = world(&[ALICE, BOB, MINER]);
-    for who in [ALICE, BOB] {
-        world.must(who, &fork("v8", 50));
-    }
+    let mut world = world(&THREE);
+    world.all(&[ALICE, BOB], &fork("v8", 50));
     world.next_block();
     world.must(BOB, &fork("v8", 60));
     world.must(MINER, &fork("v8", 50));
     world.next_block();
-    assert_eq!(world.state().get::<ForkRows>(&"v8".to_owned()).unwrap(), None);
+    assert_eq!(fixed_v8(&world), None);
     // ALICE leaves: with BOB's change of mind the two that are left agree.
-    for who in [ALICE, BOB, MINER] {
-        world.must(who, &vote(ALICE, 0));
-    }
-    world.next_block();
-    world.next_block();
+    world.all(&THREE, &vote(ALICE, 0));
+    world.next_blocks(2);
     world.must(BOB, &fork("v8", 50));
     world.next_block();
-    let row = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap().unwrap();
-    assert_eq!(row.height, 50);
+    assert_eq!(fixed_v8(&world).map(|(height, _)| height), Some(50));
 }
 
 #[test]
@@ -187,39 +168,15 @@ fn what_may_not_be_voted_for_is_refused() {
 
 #[test]
 fn each_parameter_has_its_bounds() {
-    let bounds = [
-        ("baseFeeFloor", 1, 1_000_000),
-        ("maxBlockWork", 20_000, 2_000_000),
-        ("registerFee", 0, 10_000_000),
-        ("blobInitFee", 0, 10_000_000),
-        ("refuseStake", 0, 10_000_000),
-        ("unbondMs", 60_000, 2_592_000_000),
-        ("blobFeePerChunk", 0, 10_000_000),
-        ("pendingTtlMs", 30_000, 86_400_000),
-        ("claimTtlMs", 30_000, 86_400_000),
-        ("stepTtlMs", 30_000, 86_400_000),
-        // As many as heartbeatMs.
-        ("minBlockIntervalMs", 20, 10_000),
-        ("minBond", 1_000_000, 1_000_000_000_000),
-        ("absencePenalty", 0, 1_000_000_000),
-        ("unrevealedPenalty", 0, 1_000_000_000),
-        ("dissentPenalty", 0, 1_000_000_000),
-        ("outsidePenalty", 0, 1_000_000_000),
-        ("revealFee", 0, 1_000_000),
-        ("revealMs", 5_000, 600_000),
-        ("appealMs", 10_000, 86_400_000),
-        ("offersPerExecutorMax", 16, 1_024),
-    ];
-    let powers = [(ALICE, 1), (BOB, 1)];
-    let world = World::with_forks(Params::default(), Forks { v8: Some(0), ..V7 }, &powers);
+    let world = world_of(V8);
     let code = |name, value| code_of(&world, &param(name, value, 50));
-    for (name, least, most) in bounds {
-        assert_eq!([code(name, least), code(name, most)], [None, None], "{name}");
+    for (name, least, most) in BOUNDS {
+        assert_eq!([code(name, least), code(name, most)], ["ok"; 2], "{name}");
         let below = u64::checked_sub(least, 1).map(|value| code(name, value));
-        assert!(below.is_none_or(|code| code == Some("PARAM_BOUNDS")), "{name}");
-        assert_eq!(code(name, most + 1), Some("PARAM_BOUNDS"), "{name}");
+        assert!(below.is_none_or(|code| code == "PARAM_BOUNDS"), "{name}");
+        assert_eq!(code(name, most + 1), "PARAM_BOUNDS", "{name}");
     }
-    assert_eq!(bounds.len(), state::params::CHANGEABLE.len());
+    assert_eq!(BOUNDS.len(), state::params::CHANGEABLE.len());
 }
 
 #[test]
@@ -229,19 +186,16 @@ fn a_vote_names_a_height_that_is_neither_too_near_nor_too_far() {
     let last = 1 + FORK_VOTE_BLOCKS;
     let of_fork = |height| code_of(&world, &fork("v8", height));
     let of_param = |height| code_of(&world, &param("registerFee", 5, height));
-    let too_far = Some("INVALID_FIELD");
-    assert_eq!([1 + DELAY, last].map(of_fork), [None, None]);
-    assert_eq!([DELAY, last + 1].map(of_fork), [too_far, too_far]);
-    assert_eq!([2, last].map(of_param), [None, None]);
-    assert_eq!([1, last + 1].map(of_param), [too_far, too_far]);
+    assert_eq!([1 + DELAY, last].map(of_fork), ["ok"; 2]);
+    assert_eq!([DELAY, last + 1].map(of_fork), ["INVALID_FIELD"; 2]);
+    assert_eq!([2, last].map(of_param), ["ok"; 2]);
+    assert_eq!([1, last + 1].map(of_param), ["INVALID_FIELD"; 2]);
 }
 
 #[test]
 fn a_validator_that_leaves_with_the_next_block_votes_free_in_its_last_one() {
-    let mut world = world(&[ALICE, BOB, MINER]);
-    for who in [ALICE, BOB, MINER] {
-        world.must(who, &vote(MINER, 0));
-    }
+    let mut world = world(&THREE);
+    world.all(&THREE, &vote(MINER, 0));
     world.next_block();
     let before = world.balance(MINER);
     world.must(MINER, &fork("v8", 50));
@@ -286,16 +240,14 @@ fn the_first_vote_of_a_validator_in_a_block_is_free_and_the_second_is_not() {
 
 #[test]
 fn votes_are_refused_before_the_fork() {
-    let forks = Forks { v7: Some(9), ..V7 };
-    let world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
+    let world = world_of(Forks { v7: Some(9), ..V7 });
     assert_eq!(world.code(ALICE, &fork("v8", 200_000)), "FORK_NOT_ACTIVE");
     assert_eq!(world.code(ALICE, &param("registerFee", 5, 50)), "FORK_NOT_ACTIVE");
 }
 
 #[test]
 fn the_parameters_of_v8_are_voted_on_from_its_height_on() {
-    let forks = Forks { v8: Some(3), ..V7 };
-    let mut world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
+    let mut world = world_of(Forks { v8: Some(3), ..V7 });
     let of_v8 = state::params::CHANGEABLE.iter().filter(|param| param.fork == Fork::V8);
     let names: Vec<_> = of_v8.map(|param| param.name).collect();
     let rows = |world: &World| {
@@ -318,19 +270,10 @@ fn the_parameters_of_v8_are_voted_on_from_its_height_on() {
 
 #[test]
 fn a_chain_of_v7_comes_to_v8_at_the_height_that_its_validators_vote_for() {
-    let mut world = world(&[ALICE, BOB, MINER]);
-    for who in [ALICE, BOB, MINER] {
-        world.must(who, &fork("v8", 2 + DELAY));
-    }
+    let mut world = world(&THREE);
+    world.all(&THREE, &fork("v8", 2 + DELAY));
     world.next_block();
-    let offer = Body::MinerOffer(MinerOffer {
-        executor: "wasm-1".to_owned(),
-        capacity: 0,
-        per_call: Amount::ZERO,
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    });
+    let offer = offer("wasm-1", 0, 0);
     let bonds = |world: &World| world.state().get::<ParamRows>(&"minBond".to_owned()).unwrap();
     while world.context().height < 2 + DELAY {
         assert_eq!(world.code(ALICE, &offer), "FORK_NOT_ACTIVE");
@@ -344,18 +287,15 @@ fn a_chain_of_v7_comes_to_v8_at_the_height_that_its_validators_vote_for() {
 
 #[test]
 fn votes_decide_nothing_about_a_fork_that_genesis_names() {
-    let forks = Forks { v8: Some(9), ..V7 };
-    let world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
-    let row = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap().unwrap();
-    assert_eq!((row.height, row.since), (9, 0));
-    assert_eq!(code_of(&world, &fork("v8", 200_000)), Some("FORK_UNKNOWN"));
-    assert_eq!(code_of(&world, &fork("v9", 200_000)), None);
+    let world = world_of(Forks { v8: Some(9), ..V7 });
+    assert_eq!(fixed_v8(&world), Some((9, 0)));
+    assert_eq!(code_of(&world, &fork("v8", 200_000)), "FORK_UNKNOWN");
+    assert_eq!(code_of(&world, &fork("v9", 200_000)), "ok");
 }
 
 #[test]
 fn v8_begins_with_v7_where_genesis_gives_them_one_height() {
-    let forks = Forks { v7: Some(2), v8: Some(2), ..V7 };
-    let mut world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
+    let mut world = world_of(Forks { v7: Some(2), v8: Some(2), ..V7 });
     world.next_block();
     world.must(ALICE, &param("appealMs", 20_000, 4));
     world.next_block();

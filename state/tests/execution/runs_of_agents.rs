@@ -6,48 +6,49 @@ use types::tx::{AgentRequest, RunOfAgent};
 use types::{Body, CheckedTx, Ender, Forks, Hash, Params, Run, RunAgent};
 
 use crate::market_world::{AGENT, Market};
-use crate::world::{ALICE, PROPOSER, World, request_body};
+use crate::world::{ALICE, PROPOSER, V7, World};
 
 fn request(world: &World, change: impl FnOnce(&mut AgentRequest)) -> Body {
-    let mut body = request_body(ALICE, world.account(ALICE).nonce, 1_000, 1);
+    let mut body = world.request_body(ALICE, 1_000, 1);
     if let Body::AgentRequest(request) = &mut body {
         change(request);
     }
     body
 }
 
-fn of_agent(id: Option<Hash>, version: Option<&str>) -> RunOfAgent {
-    RunOfAgent { agent_id: id, agent_version: version.map(str::to_owned) }
+fn naming(world: &World, agent_id: Option<Hash>, version: Option<&str>) -> Body {
+    let agent = RunOfAgent { agent_id, agent_version: version.map(str::to_owned) };
+    request(world, |request| request.agent = agent.into())
 }
 
-fn naming(world: &World, id: Option<Hash>, version: Option<&str>) -> Body {
-    request(world, |request| request.agent = of_agent(id, version).into())
-}
-
-fn tool(bytes: usize) -> String {
-    format!("agent:{}", "x".repeat(bytes - 6))
-}
-
+/// Uses an agent with a name of so many bytes.
 fn using(world: &World, bytes: usize) -> Body {
-    request(world, |request| request.tools_whitelist = vec![tool(bytes)])
+    let tool = format!("agent:{}", "x".repeat(bytes - 6));
+    request(world, |request| request.tools_whitelist = vec![tool])
+}
+
+/// The agent that calls are about.
+fn agent() -> Option<RunAgent> {
+    Some(RunAgent { agent_id: AGENT, version: "1.0.0".to_owned() })
 }
 
 #[test]
 fn a_run_can_be_one_of_an_agent_that_takes_calls() {
     let mut market = Market::of(1);
     let world = &mut market.world;
-    let code = |world: &World, id, version| world.code(ALICE, &naming(world, id, version));
-    let other = Some(Hash::new([1; 32]));
-    assert_eq!(code(world, Some(AGENT), None), "INVALID_FIELD");
-    assert_eq!(code(world, None, Some("1.0.0")), "INVALID_FIELD");
-    assert_eq!(code(world, Some(AGENT), Some("")), "INVALID_FIELD");
-    assert_eq!(code(world, other, Some("1.0.0")), "AGENT_NOT_FOUND");
-    assert_eq!(code(world, Some(AGENT), Some("1.0.1")), "AGENT_NOT_FOUND");
+    for (code, id, version) in [
+        ("INVALID_FIELD", Some(AGENT), None),
+        ("INVALID_FIELD", None, Some("1.0.0")),
+        ("INVALID_FIELD", Some(AGENT), Some("")),
+        ("AGENT_NOT_FOUND", Some(Hash::new([1; 32])), Some("1.0.0")),
+        ("AGENT_NOT_FOUND", Some(AGENT), Some("1.0.1")),
+    ] {
+        assert_eq!(world.code(ALICE, &naming(world, id, version)), code, "{id:?} {version:?}");
+    }
     let body = naming(world, Some(AGENT), Some("1.0.0"));
     world.must(ALICE, &body);
     let run = world.run(body.agent_run_id().unwrap());
-    let agent = RunAgent { agent_id: AGENT, version: "1.0.0".to_owned() };
-    assert_eq!(run.agent, Some(agent));
+    assert_eq!(run.agent, agent());
     let plain = request(world, |_| {});
     world.must(ALICE, &plain);
     assert_eq!(world.run(plain.agent_run_id().unwrap()).agent, None);
@@ -67,10 +68,7 @@ fn tools_may_have_longer_names_from_v8_on() {
 
 #[test]
 fn before_v8_a_run_has_no_agent_and_tools_have_short_names() {
-    for forks in [
-        Forks { v7: Some(0), validator_vote: Some(0), ..Forks::default() },
-        Forks { validator_vote: Some(0), ..Forks::default() },
-    ] {
+    for forks in [V7, Forks { v7: None, ..V7 }] {
         let mut world = World::with_forks(Params::default(), forks, &[(PROPOSER, 1)]);
         assert_eq!(world.code(ALICE, &using(&world, 65)), "INVALID_FIELD");
         assert_eq!(world.code(ALICE, &using(&world, 192)), "INVALID_FIELD");
@@ -98,8 +96,7 @@ fn a_run_is_stored_in_the_lowest_version_that_can_hold_it() {
     let id = market.world.request(ALICE, 1_000, 1);
     let plain = market.world.run(id);
     let refused = Run { ended_by: Some(Ender::Miner), ..plain.clone() };
-    let agent = Some(RunAgent { agent_id: AGENT, version: "1.0.0".to_owned() });
-    let named = Run { agent, ..plain.clone() };
+    let named = Run { agent: agent(), ..plain.clone() };
     let base = encode_value::<Runs>(&plain);
     for (run, version, more) in [(plain, 1, 0), (refused, 2, 8), (named, 3, 4 + 1 + 32 + 8 + 5)] {
         let bytes = encode_value::<Runs>(&run);

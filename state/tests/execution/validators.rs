@@ -1,14 +1,12 @@
 //! How votes change the validator set: thresholds, expiry, when a change holds.
 
-use std::sync::Arc;
-
-use state::{PendingState, TxError, validators};
+use state::validators;
 use types::params::VALIDATOR_VOTE_TTL_MS_MAX;
 use types::{Body, Event, Forks, Params, SetMember, ValidatorSets};
 
 use crate::world::{
-    ALICE, BOB, MINER, OTHER_MINER, SECOND, START, Swept, Who, World, bare_vote, member, vote,
-    vote_until,
+    ALICE, BOB, MINER, OTHER_MINER, SECOND, START, Swept, V7, Who, World, answer, bare_vote,
+    member, vote, vote_until,
 };
 
 const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
@@ -27,19 +25,13 @@ fn set(members: &[(Who, u64)]) -> Vec<SetMember> {
     set
 }
 
-fn sets(world: &World) -> ValidatorSets {
-    validators::sets(&*world.base()).unwrap().unwrap()
-}
-
 fn open_votes(world: &World) -> usize {
     validators::votes(&*world.base()).unwrap().len()
 }
 
 /// A block in which these validators vote so; what it decided.
 fn block(world: &mut World, voters: &[Who], body: &Body) -> Vec<Event> {
-    for who in voters {
-        world.must(*who, body);
-    }
+    world.all(voters, body);
     world.next_block().swept()
 }
 
@@ -55,12 +47,12 @@ fn a_change_with_its_votes_in_block_1_holds_from_block_3_on() {
     assert_eq!(decided, [changed(OTHER_MINER, 0, 3)]);
     let (all, three) = (set(&FOUR.map(|who| (who, 10))), set(&dead.map(|who| (who, 10))));
     let next = Some(three.clone());
-    assert_eq!(sets(&world), ValidatorSets { since: 1, current: all, next });
+    assert_eq!(world.sets(), ValidatorSets { since: 1, current: all, next });
     assert_eq!(open_votes(&world), 0);
     world.next_block();
-    assert_eq!(sets(&world), ValidatorSets { since: 3, current: three, next: None });
+    assert_eq!(world.sets(), ValidatorSets { since: 3, current: three, next: None });
     world.next_block();
-    assert_eq!(sets(&world).since, 3);
+    assert_eq!(world.sets().since, 3);
 }
 
 #[test]
@@ -92,7 +84,7 @@ fn a_single_validator_takes_a_second_in_and_lets_it_go_with_its_consent() {
     assert_eq!(block(&mut world, &[ALICE], &vote(BOB, 0)), []);
     assert_eq!(block(&mut world, &[BOB], &vote(BOB, 0)), [changed(BOB, 0, 6)]);
     world.next_block();
-    assert_eq!(sets(&world).current, set(&[(ALICE, 10)]));
+    assert_eq!(world.sets().current, set(&[(ALICE, 10)]));
 }
 
 #[test]
@@ -107,8 +99,7 @@ fn a_vote_counts_until_its_expiry_and_not_later() {
 
     let mut late = four();
     block(&mut late, &[ALICE, BOB], &body);
-    late.next_block();
-    late.next_block();
+    late.next_blocks(2);
     assert_eq!(open_votes(&late), 2);
     assert_eq!(block(&mut late, &[MINER], &vote(OTHER_MINER, 0)), []);
     assert_eq!(open_votes(&late), 1);
@@ -170,17 +161,15 @@ fn votes_that_were_too_few_are_enough_once_others_have_left() {
 #[test]
 fn changes_of_one_block_are_made_in_the_order_of_the_keys() {
     let mut world = world_of(&[(ALICE, 10), (BOB, 10)]);
-    for who in [ALICE, BOB] {
-        world.must(who, &vote(ALICE, 0));
-        world.must(who, &vote(BOB, 0));
-    }
+    world.all(&[ALICE, BOB], &vote(ALICE, 0));
+    world.all(&[ALICE, BOB], &vote(BOB, 0));
     let first = ALICE.public_key().min(BOB.public_key());
     let decided = world.next_block().swept();
     // The set is never empty: the second change waits, and lapses with one of its voters.
     assert_eq!(decided, [Event::ValidatorChanged { public_key: first, power: 0, height: 3 }]);
     assert_eq!(open_votes(&world), 2);
     world.next_block();
-    assert_eq!(sets(&world).current.len(), 1);
+    assert_eq!(world.sets().current.len(), 1);
     assert_eq!(open_votes(&world), 1);
     assert_eq!(world.next_block().swept(), []);
 }
@@ -195,37 +184,32 @@ fn a_change_that_is_decided_is_voted_on_as_made() {
     let voters = [ALICE, BOB, OTHER_MINER];
     assert_eq!(block(&mut world, &voters, &back), [changed(OTHER_MINER, 10, 4)]);
     world.next_block();
-    assert_eq!(sets(&world).current.len(), 4);
+    assert_eq!(world.sets().current.len(), 4);
 }
 
 #[test]
 fn the_pool_gives_the_same_answers_as_a_block() {
     let mut world = four();
-    let mut pending = PendingState::new(world.still(), Arc::clone(&world.chain)).unwrap();
+    let mut pending = world.pool();
     for body in [vote(Who(9), 1), vote(Who(9), 2)] {
-        let nonce = pending.account(ALICE.address()).unwrap().nonce;
-        let tx = world.tx(ALICE, nonce, &body).unwrap();
+        let tx = world.pool_tx(&pending, ALICE, &body);
         pending.admit(&tx).unwrap();
-        world.builder().push(&tx).unwrap();
+        world.push(&tx).unwrap();
     }
-    let stranger = world.tx(Who(9), 0, &vote(ALICE, 0)).unwrap();
-    let refused = pending.admit(&stranger).unwrap_err();
-    let TxError::Rejected(refused) = refused else { panic!("{refused}") };
-    assert_eq!(refused.code().as_str(), "NOT_VALIDATOR");
+    let stranger = world.pool_tx(&pending, Who(9), &vote(ALICE, 0));
+    assert_eq!(answer(pending.admit(&stranger)), "NOT_VALIDATOR");
     world.next_block();
     assert_eq!(open_votes(&world), 1);
 }
 
 #[test]
 fn block_v7_drops_open_votes_for_keys_that_have_not_agreed_and_no_others() {
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(3), v8: None };
+    let forks = Forks { v7: Some(3), ..V7 };
     let mut world = World::with_forks(Params::default(), forks, &FOUR.map(|who| (who, 10)));
     for body in [bare_vote(Who(9), 10), bare_vote(OTHER_MINER, 0), bare_vote(BOB, 11)] {
-        world.must(ALICE, &body);
-        world.must(MINER, &body);
+        world.all(&[ALICE, MINER], &body);
     }
-    world.next_block();
-    world.next_block();
+    world.next_blocks(2);
     assert_eq!(open_votes(&world), 6);
     let newcomer = Who(9).public_key();
     world.next_block();

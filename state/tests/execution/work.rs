@@ -1,25 +1,20 @@
 //! The budget of work that a block has from v7 on: who stops at it, and that there is a place for every
 //! transaction.
 
-use state::pieces::Pieces;
-use state::tables::{BlobChunks, BlobPieces, Blobs};
-use state::{BlockError, Draft, Forks, PushError, Resource, execute_block, work};
+use state::{BlockError, Forks, PushError, Resource, execute_block, work};
 use types::tx::{AgentRequest, ChatTurn, MinerRegister};
-use types::{Blob, Body, CheckedTx, Event, Hash, Params, ids};
+use types::{Body, Params, ids};
 
-use crate::world::{ALICE, BOB, MINER, PROPOSER, Who, World, blob_chunk, chat, conversation, turn};
+use crate::world::{
+    ALICE, BOB, MINER, PROPOSER, V7, Who, World, blob_chunk, chat, request_body, turn,
+};
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 /// The least that `maxBlockWork` may be voted to.
 const LEAST: u64 = 20_000;
 
 fn world(max_block_work: u64) -> World {
     let params = Params { max_block_work, base_fee_floor: 1_000, ..Params::default() };
     World::with_forks(params, V7, &[(PROPOSER, 1)])
-}
-
-fn tx(world: &World, who: Who, body: &Body) -> CheckedTx {
-    world.tx(who, world.account(who).nonce, body).unwrap()
 }
 
 /// What a transaction takes of the budget of the open block.
@@ -33,10 +28,8 @@ fn units(world: &mut World, who: Who, body: &Body) -> u64 {
 fn a_builder_stops_at_the_budget() {
     let small = units(&mut world(LEAST), ALICE, &chat("small"));
     let mut world = world(3 * small + 1);
-    for _ in 0..3 {
-        world.must(ALICE, &chat("small"));
-    }
-    let another = tx(&world, BOB, &chat("small"));
+    world.all(&[ALICE; 3], &chat("small"));
+    let another = world.next_tx(BOB, &chat("small"));
     let refused = world.builder().push(&another).unwrap_err();
     match &refused {
         PushError::Full { resource, needed, room } => {
@@ -76,15 +69,8 @@ fn the_base_fee_follows_work_where_there_is_more_of_it_than_of_bytes() {
     let small = units(&mut world(LEAST), ALICE, &chat("small"));
     let mut world = world(4 * small);
     let mut base_fee = |transactions: usize| {
-        for _ in 0..transactions {
-            world.must(ALICE, &chat("small"));
-        }
-        let end = world.next_block().events.end;
-        let next = end.iter().find_map(|event| match event {
-            Event::FeesCharged { next_base_fee, .. } => Some(*next_base_fee),
-            _ => None,
-        });
-        next.unwrap()
+        world.all(&vec![ALICE; transactions], &chat("small"));
+        world.next_block().events.fees().unwrap().next_base_fee
     };
     assert_eq!(base_fee(4), 1_000 + 1_000 / 64);
     assert_eq!(base_fee(2), 1_000 + 1_000 / 64, "half a budget is the target");
@@ -96,7 +82,7 @@ fn a_transaction_that_takes_more_than_the_budget_has_a_block_of_its_own() {
     let mut world = world(10);
     world.must(ALICE, &chat("first"));
     assert_eq!(world.builder().work_room(), 0);
-    let second = tx(&world, BOB, &chat("second"));
+    let second = world.next_tx(BOB, &chat("second"));
     assert!(matches!(
         world.builder().push(&second),
         Err(PushError::Full { resource: Resource::Work, room: 0, .. })
@@ -111,9 +97,7 @@ fn no_work_is_counted_before_v7() {
     let params = Params { max_block_work: 10, ..Params::default() };
     let forks = Forks { v7: Some(2), ..V7 };
     let mut world = World::with_forks(params, forks, &[(PROPOSER, 1)]);
-    for _ in 0..5 {
-        world.must(ALICE, &chat("as many as there are"));
-    }
+    world.all(&[ALICE; 5], &chat("as many as there are"));
     assert_eq!(world.builder().work_room(), 10);
     assert_eq!(world.next_block().block.transactions.len(), 5);
     world.must(ALICE, &chat("and now one"));
@@ -145,18 +129,16 @@ fn largest_bodies(world: &World) -> Vec<(Who, Body)> {
     let from = ALICE.address().to_string();
     // The turn comes first.
     let nonce = world.account(ALICE).nonce + 1;
+    let Body::AgentRequest(small) = request_body(ALICE, nonce, 1_000, 200) else {
+        panic!("not a request")
+    };
     let prompt = escaped(16_384);
     let asked = AgentRequest {
         agent_run_id: ids::compute_agent_run_id(&from, nonce, &prompt),
-        conversation_id: conversation(),
         prompt,
         tools_whitelist: (0..64).map(|number| format!("{number:064}")).collect(),
-        max_fee: types::Amount::new(1_000),
-        max_steps: 200,
-        prompt_blob_id: None,
         model_hint: Some(escaped(256)),
-        protection: types::Late::default(),
-        agent: types::Late::default(),
+        ..small
     };
     let registered = MinerRegister {
         name: escaped(256),
@@ -170,33 +152,10 @@ fn largest_bodies(world: &World) -> Vec<(Who, Body)> {
     ]
 }
 
-/// Its earlier chunks are of one byte each: what counts is what the record says.
 fn put_blob_without_its_last_chunk(world: &mut World) -> Body {
     const CHUNK: usize = 400_000;
     let total_bytes = Params::default().max_blob_bytes;
-    let (chunks, last) = (41_u32, usize::try_from(total_bytes).unwrap() - 41 * CHUNK);
-    let mut draft = Draft::new(world.base());
-    let id = "large".to_owned();
-    let mut pieces = Pieces::default();
-    for index in 0..chunks {
-        pieces.insert(index);
-        draft.put::<BlobChunks>(&(index, id.clone()), &vec![1]);
-    }
-    let blob = Blob {
-        blob_id: id.clone(),
-        owner: ALICE.address(),
-        content_type: "text/plain".to_owned(),
-        total_bytes,
-        total_chunks: u64::from(chunks) + 1,
-        received: u64::from(chunks),
-        content_hash: Hash::ZERO,
-        received_hash: None,
-        is_final: false,
-        created_at: world.parent.timestamp,
-    };
-    draft.put::<BlobPieces>(&id, &pieces);
-    draft.put::<Blobs>(&id, &blob);
-    world.memory.apply(&draft.into_changes());
-    world.reopen();
-    blob_chunk(&id, u64::from(chunks), &vec![7; last])
+    let last = usize::try_from(total_bytes).unwrap() - 41 * CHUNK;
+    world.put_begun_blob("large", total_bytes, 41);
+    blob_chunk("large", 41, &vec![7; last])
 }

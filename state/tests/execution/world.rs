@@ -4,26 +4,35 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use state::tables::{Accounts, Bonds, CallMembers, Runs, SettledMembers};
+use state::pieces::Pieces;
+use state::table::Table;
+use state::tables::{
+    Accounts, BlobChunks, BlobPieces, Blobs, Bonds, CallMembers, Deadlines, Figures, Runs,
+    SettledMembers,
+};
+use state::view::Range;
 use state::{
     Base, BlockBuilder, ChainRules, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent,
-    PushError, Read, Rules, TxError, execute, execute_block, invariants, validators, view,
+    PendingState, PushError, Read, Rules, TxError, execute, execute_block, invariants, validators,
+    view,
 };
 use types::build::{Envelope, Unsigned};
 use types::call::CallMember;
 use types::check::{StaticRules, verify_unsigned};
 use types::randomness::Input;
-use types::sign_bytes::{Domain, acceptance};
-use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, ChatTurn, Evidence, NIL, Transfer, ValidatorVote,
-};
+use types::tx::Protection;
 use types::{
-    Account, Address, Amount, Bid, Body, Bond, CheckedTx, Event, Fork, Hash, Keypair, Params,
-    PublicKey, Rejection, Run, SetMember, Settlement, Signature, SizeLimits, Supply, Transaction,
-    ids,
+    Account, Address, Amount, Bid, Blob, Body, Bond, BondChange, CheckedTx, Credit, Event, Fork,
+    Hash, Keypair, MinerFigures, Params, PublicKey, Rejection, Run, SetMember, Signature,
+    SizeLimits, Supply, Transaction, ValidatorSets,
 };
 
+use crate::bodies::protected;
+pub use crate::bodies::{
+    DAY, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, chat, claim, conversation,
+    evidence, evidence_of, finish_body, request_body, signed_by, signed_in, step, transfer, turn,
+    vote, vote_until,
+};
 use crate::database::Database;
 
 /// What the wallets have at the beginning.
@@ -49,6 +58,10 @@ pub const FUNDS: u64 = 10_000_000;
 pub const START: u64 = 1_700_000_000_000;
 /// Milliseconds between two blocks unless a test says otherwise.
 pub const SECOND: u64 = 1_000;
+
+/// The rules of v7, and those of v8, from the start of a chain on.
+pub const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
+pub const V8: Forks = Forks { v8: Some(0), ..V7 };
 
 impl Who {
     pub fn key(self) -> Keypair {
@@ -98,19 +111,15 @@ impl World {
     /// A chain whose validators can change; at first they are these, with these powers.
     pub fn with_validators(params: Params, validators: &[(Who, u64)]) -> Self {
         let forks = Forks { validator_vote: Some(0), ..Forks::default() };
-        Self::begin(params, forks, validators)
+        Self::with_forks(params, forks, validators)
     }
 
     pub fn with(params: Params, forks: Forks) -> Self {
-        Self::begin(params, forks, &[])
+        Self::with_forks(params, forks, &[])
     }
 
     /// A chain with these forks, decided by these validators.
     pub fn with_forks(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
-        Self::begin(params, forks, validators)
-    }
-
-    fn begin(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
         let validators = validators.iter().map(|(who, power)| member(*who, *power)).collect();
         let genesis_hash = genesis_hash();
         let chain_id = "test".to_owned();
@@ -190,6 +199,14 @@ impl World {
         self.open(SECOND);
     }
 
+    /// Changes the state behind the back of the open block.
+    pub fn write(&mut self, rows: impl FnOnce(&mut Draft)) {
+        let mut draft = Draft::new(self.base());
+        rows(&mut draft);
+        self.memory.apply(&draft.into_changes());
+        self.reopen();
+    }
+
     /// The committed state.
     pub fn base(&self) -> Arc<dyn Read> {
         Arc::<Memory>::clone(&self.memory)
@@ -212,6 +229,13 @@ impl World {
     /// Closes the block and opens the next one, a second later.
     pub fn next_block(&mut self) -> Executed {
         self.next_block_after(SECOND)
+    }
+
+    /// Closes so many blocks, and opens each next one a second later.
+    pub fn next_blocks(&mut self, count: usize) {
+        for _ in 0..count {
+            self.next_block();
+        }
     }
 
     /// Closes the block and opens the next one so much later.
@@ -276,13 +300,60 @@ impl World {
         open.or_else(|| view::get::<SettledMembers>(&*self.memory, &(call, who)).unwrap())
     }
 
+    /// All rows of a table before the open block.
+    pub fn rows<T: Table>(&self) -> Vec<view::Row<T>> {
+        let all = Range { from: &[], to: None, limit: usize::MAX };
+        view::scan::<T>(&*self.memory, all).unwrap()
+    }
+
     pub fn run(&self, id: Hash) -> Run {
         self.state().get::<Runs>(&id).unwrap().unwrap()
+    }
+
+    pub fn figures(&self, miner: Who) -> MinerFigures {
+        self.state().get::<Figures>(&miner.address()).unwrap().unwrap()
+    }
+
+    /// The validators before the open block, on a chain whose validators can change.
+    pub fn sets(&self) -> ValidatorSets {
+        validators::sets(&*self.memory).unwrap().unwrap()
+    }
+
+    /// A pool in which nothing waits, on top of the committed state.
+    pub fn pool(&self) -> PendingState {
+        PendingState::new(self.still(), Arc::clone(&self.chain)).unwrap()
+    }
+
+    /// A transaction with the nonce that comes after what waits in the pool.
+    pub fn pool_tx(&self, pool: &PendingState, who: Who, body: &Body) -> CheckedTx {
+        self.tx(who, pool.account(who.address()).unwrap().nonce, body).unwrap()
+    }
+
+    /// Tells the pool of the last block, as `txpool::Touched` sums it up; these are its transactions that
+    /// waited. Answers whether the pool is right with that.
+    pub fn tell(&self, pool: &mut PendingState, taken: &[CheckedTx], executed: &Executed) -> bool {
+        let mut credits: BTreeMap<Address, Amount> = BTreeMap::new();
+        for Credit { address, amount } in &executed.events.credits {
+            let sum = credits.entry(*address).or_default();
+            *sum = sum.checked_add(*amount).unwrap();
+        }
+        let mut bonds: BTreeMap<Address, BondChange> = BTreeMap::new();
+        for (miner, change) in executed.events.iter().filter_map(|(_, event)| event.bond_change()) {
+            let sum = bonds.entry(miner).or_default();
+            sum.unlocked = sum.unlocked.checked_add(change.unlocked).unwrap();
+            sum.burned = sum.burned.checked_add(change.burned).unwrap();
+        }
+        pool.advance(self.still(), taken, &credits, &bonds).unwrap()
     }
 
     /// A transaction with a stated nonce, through the static checks but for the signature.
     pub fn tx(&self, who: Who, nonce: u64, body: &Body) -> Result<CheckedTx, Rejection> {
         self.bidding_tx(who, nonce, body, Bid::default())
+    }
+
+    /// A transaction with the right nonce for the open block.
+    pub fn next_tx(&self, who: Who, body: &Body) -> CheckedTx {
+        self.tx(who, self.account(who).nonce, body).unwrap()
     }
 
     /// The same with a bid for its place.
@@ -317,16 +388,32 @@ impl World {
     /// Sends with the right nonce into the open block.
     pub fn send(&mut self, who: Who, body: &Body) -> Result<CheckedTx, Rejection> {
         let tx = self.tx(who, self.account(who).nonce, body)?;
-        match self.builder().push(&tx) {
-            Ok(()) => Ok(tx),
-            Err(PushError::Rejected(rejection)) => Err(*rejection),
-            Err(other) => panic!("{other}"),
-        }
+        self.push(&tx).map(|()| tx)
+    }
+
+    /// Puts a transaction into the open block, which has room for it.
+    pub fn push(&mut self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.builder().push(tx).map_err(|error| match error {
+            PushError::Rejected(rejection) => *rejection,
+            other => panic!("{other}"),
+        })
+    }
+
+    /// The code with which the open block refuses a transaction.
+    pub fn refused(&mut self, who: Who, body: &Body) -> &'static str {
+        self.send(who, body).expect_err("it was accepted").code().as_str()
     }
 
     /// Sends what must be accepted.
     pub fn must(&mut self, who: Who, body: &Body) -> CheckedTx {
         self.send(who, body).unwrap_or_else(|rejection| panic!("{rejection}"))
+    }
+
+    /// Each of them sends the same, which must be accepted.
+    pub fn all(&mut self, whose: &[Who], body: &Body) {
+        for who in whose {
+            self.must(*who, body);
+        }
     }
 
     /// Why the committed state refuses a transaction, which must leave a draft untouched.
@@ -361,8 +448,20 @@ impl World {
     /// Requests a run and answers its id.
     pub fn request(&mut self, who: Who, max_fee: u64, max_steps: u64) -> Hash {
         let body = self.request_body(who, max_fee, max_steps);
-        self.must(who, &body);
-        body.agent_run_id().unwrap()
+        self.must(who, &body).body().agent_run_id().unwrap()
+    }
+
+    /// ALICE requests a run, and MINER claims it.
+    pub fn claimed(&mut self, max_fee: u64, max_steps: u64) -> Hash {
+        let run = self.request(ALICE, max_fee, max_steps);
+        self.must(MINER, &claim(MINER, run));
+        run
+    }
+
+    /// ALICE requests a run that is protected so, of five steps and 5,000 micro.
+    pub fn request_protected(&mut self, protection: Protection) -> Hash {
+        let body = protected(self.request_body(ALICE, 5_000, 5), protection);
+        self.must(ALICE, &body).body().agent_run_id().unwrap()
     }
 
     pub fn request_body(&self, who: Who, max_fee: u64, max_steps: u64) -> Body {
@@ -370,20 +469,10 @@ impl World {
         request_body(who, nonce, max_fee, max_steps)
     }
 
-    /// Finishes a run with the amounts that its steps give.
-    pub fn finish_body(&self, id: Hash, status: &str) -> Body {
-        let totals = state::settlement(&self.run(id)).unwrap();
-        let Settlement { miner_reward, user_refund, network_fee } = totals.settlement;
-        Body::AgentFinish(AgentFinish {
-            agent_run_id: id,
-            total_tokens_out: totals.total_tokens_out,
-            status: status.to_owned(),
-            miner_reward,
-            user_refund,
-            network_fee,
-            final_answer_inline: Some("done".to_owned()),
-            final_answer_blob_id: None,
-        })
+    /// A miner finishes its run.
+    pub fn finish(&mut self, miner: Who, id: Hash, status: &str) {
+        let body = finish_body(&self.run(id), status);
+        self.must(miner, &body);
     }
 
     /// A finalised blob of these bytes.
@@ -394,160 +483,48 @@ impl World {
         }
         self.must(who, &blob_finalize(id));
     }
-}
 
-pub const PROMPT: &str = "What is the answer?";
-
-pub fn request_body(who: Who, nonce: u64, max_fee: u64, max_steps: u64) -> Body {
-    let from = who.address().to_string();
-    Body::AgentRequest(AgentRequest {
-        agent_run_id: ids::compute_agent_run_id(&from, nonce, PROMPT),
-        conversation_id: conversation(),
-        prompt: PROMPT.to_owned(),
-        tools_whitelist: Vec::new(),
-        max_fee: Amount::new(max_fee),
-        max_steps,
-        prompt_blob_id: None,
-        model_hint: None,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
-    })
-}
-
-pub fn conversation() -> Hash {
-    Hash::digest(b"conversation")
-}
-
-pub fn claim(who: Who, agent_run_id: Hash) -> Body {
-    Body::AgentClaim(AgentClaim {
-        agent_run_id,
-        miner_address: who.address().into(),
-        model_info: "model".to_owned(),
-        hardware_tier: "server".to_owned(),
-    })
-}
-
-pub fn step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> Body {
-    Body::AgentStep(AgentStep {
-        agent_run_id,
-        step_index,
-        output_tokens,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: None,
-        output_blob_id: None,
-    })
-}
-
-pub fn cancel(agent_run_id: Hash) -> Body {
-    Body::AgentCancel(AgentCancel { agent_run_id })
-}
-
-pub fn transfer(to: Who, amount: u64, fee: u64) -> Body {
-    Body::Transfer(Transfer::new(to.address(), Amount::new(amount), Amount::new(fee)))
-}
-
-pub fn turn(content: &str) -> ChatTurn {
-    ChatTurn {
-        conversation_id: conversation(),
-        role: "user".to_owned(),
-        content: content.to_owned(),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: None,
+    /// Puts a blob of ALICE's into the state that has its first chunks, of one byte each: what counts is
+    /// their number.
+    pub fn put_begun_blob(&mut self, id: &str, total_bytes: u64, received: u32) {
+        let created_at = self.parent.timestamp;
+        let id = id.to_owned();
+        let blob = Blob {
+            blob_id: id.clone(),
+            owner: ALICE.address(),
+            content_type: "text/plain".to_owned(),
+            total_bytes,
+            total_chunks: total_bytes.div_ceil(400_000),
+            received: u64::from(received),
+            content_hash: Hash::ZERO,
+            received_hash: None,
+            is_final: false,
+            created_at,
+        };
+        self.write(|draft| {
+            let mut pieces = Pieces::default();
+            for index in 0..received {
+                pieces.insert(index);
+                draft.put::<BlobChunks>(&(index, id.clone()), &vec![1]);
+            }
+            draft.put::<BlobPieces>(&id, &pieces);
+            draft.put::<Blobs>(&id, &blob);
+            draft.put::<Deadlines>(&(created_at + 3_600_000, Deadlines::BLOB, id), &());
+        });
     }
 }
 
-pub fn chat(content: &str) -> Body {
-    Body::ChatTurn(turn(content))
-}
-
-pub fn blob_init(id: &str, bytes: &[u8]) -> Body {
-    let total_bytes = u64::try_from(bytes.len()).unwrap();
-    Body::BlobInit(BlobInit {
-        blob_id: id.to_owned(),
-        content_type: "text/plain".to_owned(),
-        total_bytes,
-        total_chunks: total_bytes.div_ceil(400_000),
-        content_hash: Hash::digest(bytes),
-    })
-}
-
-pub fn blob_chunk(id: &str, chunk_index: u64, bytes: &[u8]) -> Body {
-    Body::BlobChunk(BlobChunk { blob_id: id.to_owned(), chunk_index, chunk_data: bytes.to_vec() })
-}
-
-pub fn blob_finalize(id: &str) -> Body {
-    Body::BlobFinalize(BlobFinalize { blob_id: id.to_owned() })
+/// `ok`, or the code with which a transaction was refused.
+pub fn answer<T>(outcome: Result<T, impl Into<PushError>>) -> &'static str {
+    match outcome.map_err(Into::<PushError>::into) {
+        Ok(_) => "ok",
+        Err(PushError::Rejected(rejection)) => rejection.code().as_str(),
+        Err(other) => panic!("{other}"),
+    }
 }
 
 pub fn member(who: Who, power: u64) -> SetMember {
     SetMember { public_key: who.public_key(), power }
-}
-
-/// A day in milliseconds.
-pub const DAY: u64 = 24 * 3_600_000;
-
-/// A vote that counts for a day.
-pub fn vote(candidate: Who, power: u64) -> Body {
-    vote_until(candidate, power, START + DAY)
-}
-
-pub fn vote_until(candidate: Who, power: u64, expires_at: u64) -> Body {
-    let vote = ValidatorVote::new(candidate.public_key(), power, expires_at);
-    let message = acceptance(&genesis_hash(), &candidate.address(), expires_at);
-    Body::ValidatorVote(vote.with_acceptance(candidate.sign(&message)))
-}
-
-/// A vote that counts for a day, without the acceptance of the candidate's key.
-pub fn bare_vote(candidate: Who, power: u64) -> Body {
-    let expires_at = START + DAY;
-    Body::ValidatorVote(ValidatorVote::new(candidate.public_key(), power, expires_at))
-}
-
-/// Evidence that a key signed prevotes for two blocks of this height.
-pub fn evidence(accused: Who, height: u64) -> Evidence {
-    evidence_of(accused, height, "prevote", [Some(1), Some(2)])
-}
-
-/// Evidence that a key signed both in round 0; none is nil.
-pub fn evidence_of(
-    accused: Who,
-    height: u64,
-    kind: &str,
-    [first, second]: [Option<u8>; 2],
-) -> Evidence {
-    let text = |value: Option<u8>| {
-        value.map_or_else(|| NIL.to_owned(), |byte| Hash::new([byte; 32]).to_string())
-    };
-    let nothing = Signature::new([0; 64]);
-    let evidence = Evidence {
-        validator_key: accused.public_key(),
-        height,
-        round: 0,
-        kind: kind.to_owned(),
-        first_value: text(first),
-        first_signature: nothing,
-        second_value: text(second),
-        second_signature: nothing,
-        first_valid_round: None,
-        second_valid_round: None,
-    };
-    signed_by(accused, evidence)
-}
-
-/// The same evidence with signatures of that key.
-pub fn signed_by(signer: Who, evidence: Evidence) -> Evidence {
-    let domain = Domain { chain_id: "test".into(), genesis_hash: genesis_hash(), v7_from: Some(0) };
-    signed_in(&domain, signer, evidence)
-}
-
-/// The same with signatures as that domain has them.
-pub fn signed_in(domain: &Domain, signer: Who, evidence: Evidence) -> Evidence {
-    let sign = |message| signer.sign(&evidence.signed_bytes(message, domain).unwrap());
-    let [first_signature, second_signature] = evidence.messages().each_ref().map(sign);
-    Evidence { first_signature, second_signature, ..evidence }
 }
 
 /// The hash of the world's genesis file.

@@ -1,16 +1,13 @@
 //! Prices that enough miners accept, and who is counted.
 
-use std::sync::Arc;
-
 use types::call::CallLimits;
-use types::{Hash, Offer, Supply, TxLocation, Usage};
+use types::{Hash, Offer, TxLocation, Usage};
 
 use super::*;
 use crate::bonds;
 use crate::draft::Draft;
 use crate::market::offers;
-use crate::memory::Memory;
-use crate::tables::Supplies;
+use crate::market::scene::{draft, model};
 
 const LEAST: u64 = 10_000_000;
 const LIMITS: CallLimits = CallLimits {
@@ -18,18 +15,8 @@ const LIMITS: CallLimits = CallLimits {
     result_bytes: 1,
 };
 
-fn draft() -> Draft {
-    let mut draft = Draft::new(Arc::new(Memory::default()));
-    draft.put::<Supplies>(&(), &Supply { genesis: Amount::MAX, ..Supply::default() });
-    draft
-}
-
 fn miner(number: u8) -> Address {
     Address::new([number; 20])
-}
-
-fn model(number: u8) -> ExecutorId {
-    ExecutorId::Model { manifest: Hash::new([number; 32]) }
 }
 
 fn prices(per_call: u64, prompt_per_m: u64) -> Prices {

@@ -99,11 +99,8 @@ fn conditional_payments_are_made_if_the_answer_is_that_of_the_condition() {
     assert!(made(Does::Says(as_failure)).is_empty(), "the same hash, but no success");
     assert!(made(NOTHING).is_empty());
     let whole = call.clone().round(&[NOTHING; 3]).settled().bill;
-    assert_eq!(
-        whole.refund.get(),
-        call.call.max_fee.get() - 3 * REVEAL_FEE,
-        "what does not fire goes back"
-    );
+    let refund = call.call.max_fee.get() - 3 * REVEAL_FEE;
+    assert_eq!(whole.refund.get(), refund, "what does not fire goes back");
 }
 
 #[test]
@@ -128,7 +125,7 @@ fn a_round_without_a_group_burns_a_fee_for_each_seat() {
 fn what_a_member_does_wrong_costs_what_the_rules_say() {
     let scene =
         Scene::of(7).round(&[says(1), says(1), says(1), says(1), NOTHING, WITHHOLDS, unable()]);
-    let lost: Vec<u64> = scene.dues().iter().map(|due| due.1).collect();
+    let lost = scene.lost();
     assert_eq!(lost, [0, 0, 0, 0, ABSENCE, UNREVEALED, 0]);
     let undecided = Scene::of(3).round(&[NOTHING, WITHHOLDS, unable()]);
     assert_eq!(undecided.dues(), [(0, ABSENCE), (0, UNREVEALED), (0, 0)], "without a group too");
@@ -141,10 +138,11 @@ fn nobody_loses_more_than_is_locked() {
     scene.call.terms.absence_penalty = money(UNREVEALED + 2);
     let lock = scene.lock();
     assert_eq!(lock.get(), UNREVEALED);
-    let settled = scene.clone().round(&[says(1), says(1), says(2)]).settled();
-    assert_eq!(settled.dues.last(), Some(&Due { paid: money(0), penalty: lock }));
-    let settled = scene.round(&[says(1), says(1), NOTHING]).settled();
-    assert_eq!(settled.dues.last(), Some(&Due { paid: money(0), penalty: lock }));
+    for wrong in [says(2), NOTHING] {
+        let settled = scene.clone().round(&[says(1), says(1), wrong]).settled();
+        let due = Due { paid: money(0), penalty: lock };
+        assert_eq!(settled.dues.last(), Some(&due), "{wrong:?}");
+    }
 }
 
 #[test]
@@ -200,7 +198,7 @@ fn an_appeal_without_a_group_costs_those_without_an_answer_half_of_d_rounded_dow
     let mut scene = Scene::of(5);
     scene.call.terms.dissent_penalty = money(1_000_001);
     let scene = scene.round(&first).appealed().round(&second);
-    let lost: Vec<u64> = scene.dues().iter().map(|due| due.1).collect();
+    let lost = scene.lost();
     let half = 500_000;
     assert_eq!(lost[..5], [0, 0, 0, half, half]);
     assert_eq!(lost[5..10], [0; 5]);
@@ -238,10 +236,9 @@ fn a_confirmed_decision_burns_the_deposit_and_the_rest_of_the_payment_returns() 
 #[test]
 fn with_a_final_group_those_who_revealed_another_answer_lose_d_and_the_others_as_usual() {
     let second = [says(1), says(1), says(1), says(1), NOTHING, WITHHOLDS, unable()];
-    let first = [says(1), says(1), says(2)];
-    let scene = Scene::of(3).round(&first).appealed().round(&second);
+    let scene = appealed(&second);
     let d = scene.dissent();
-    let lost: Vec<u64> = scene.dues().iter().map(|due| due.1).collect();
+    let lost = scene.lost();
     assert_eq!(lost, [0, 0, d, 0, 0, 0, 0, ABSENCE, UNREVEALED, 0]);
     let failing = appealed(&split(says(1), 6, FAILS, 1));
     assert_eq!(failing.dues().last(), Some(&(0, d)), "a failure is an answer, too");
@@ -312,20 +309,17 @@ fn conditional_payments_follow_the_final_answer() {
     let [one, two] = [1, 2].map(|result| When::Result(Hash::new([result; 32])));
     let call = Scene::of(3).pays(one, 6, 10).pays(two, 7, 20);
     let call = call.round(&[says(1), says(1), says(2)]).appealed();
-    let settled = call.clone().round(&[says(2); 7]).settled();
-    assert_eq!(settled.bill.conditional, money(20));
-    let settled = call.round(&[says(1); 7]).settled();
-    assert_eq!(settled.bill.conditional, money(10));
+    for (answer, made) in [(2, 20), (1, 10)] {
+        let settled = call.clone().round(&[says(answer); 7]).settled();
+        assert_eq!(settled.bill.conditional, money(made), "{answer}");
+    }
 }
 
 #[test]
 fn a_call_without_a_decided_round_cannot_be_settled() {
     let scene = Scene::of(3);
-    let error = settle(&scene.call, &[]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "state is inconsistent: a call is settled that has no decided round"
-    );
+    let error = settle(&scene.call, &[]).unwrap_err().to_string();
+    assert_eq!(error, "state is inconsistent: a call is settled that has no decided round");
 }
 
 // What a simulation of the rules showed, as far as one call shows it.
@@ -423,11 +417,7 @@ fn scene() -> impl Strategy<Value = Scene> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 8_192,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 8_192, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn payments_burns_and_refunds_are_what_was_paid_in(scene in scene()) {

@@ -1,7 +1,7 @@
 //! Fork, nonce and balance come before anything that a kind checks.
 
 use state::Forks;
-use types::{Amount, Body, Params};
+use types::{Amount, Body, Code, Params};
 
 use crate::world::{
     ALICE, BOB, FUNDS, STRANGER, World, blob_chunk, blob_init, chat, claim, request_body, transfer,
@@ -13,12 +13,13 @@ fn a_nonce_is_stale_or_too_high_before_the_balance_counts() {
     world.must(ALICE, &transfer(BOB, 1, 0));
     world.next_block();
     let costly = transfer(BOB, u64::MAX, u64::MAX);
-    let stale = world.rejection(ALICE, 0, &costly);
-    assert_eq!(stale.code().as_str(), "NONCE_STALE");
-    assert_eq!(stale.message(), "Nonce stale: tx=0, state=1");
-    let high = world.rejection(ALICE, 2, &costly);
-    assert_eq!(high.code().as_str(), "NONCE_TOO_HIGH");
-    assert_eq!(high.message(), "Nonce too high: tx=2, state=1");
+    for (nonce, code, message) in [
+        (0, "NONCE_STALE", "Nonce stale: tx=0, state=1"),
+        (2, "NONCE_TOO_HIGH", "Nonce too high: tx=2, state=1"),
+    ] {
+        let refused = world.rejection(ALICE, nonce, &costly);
+        assert_eq!((refused.code().as_str(), refused.message().as_str()), (code, message));
+    }
     assert_eq!(world.code(ALICE, &costly), "INSUFFICIENT_BALANCE");
 }
 
@@ -26,9 +27,8 @@ fn a_nonce_is_stale_or_too_high_before_the_balance_counts() {
 fn the_fork_comes_before_the_nonce() {
     let world = World::with(Params::default(), Forks { v6: 9, ..Forks::default() });
     let refused = world.rejection(ALICE, 7, &chat("early"));
-    assert_eq!(refused.code().as_str(), "FORK_NOT_ACTIVE");
-    let expected = "Fork not active: type is CHAT_TURN in block 1, expected block 9 or later";
-    assert_eq!(refused.message(), expected);
+    let message = "Fork not active: type is CHAT_TURN in block 1, expected block 9 or later";
+    assert_eq!((refused.code(), refused.message().as_str()), (Code::ForkNotActive, message));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use types::tx::{AgentFinish, AgentRequest};
 use types::{Amount, Body, Hash};
 
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, World, blob_init, cancel, claim, request_body, step,
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, World, blob_init, cancel, claim, finish_body,
+    request_body, step,
 };
 
 const NOBODY: Hash = Hash::new([7; 32]);
@@ -27,7 +28,7 @@ fn runs() -> Runs {
     world.must(MINER, &step(running, 0, 10));
     world.must(MINER, &step(running, 2, 10));
     world.must(MINER, &claim(MINER, ended));
-    world.must(MINER, &world.finish_body(ended, "failed"));
+    world.finish(MINER, ended, "failed");
     world.must(ALICE, &blob_init("unfinished", b"abc"));
     world.next_block();
     Runs { world, pending, running, ended }
@@ -54,6 +55,8 @@ fn a_request_is_refused_in_order() {
         body.prompt_blob_id = Some("missing".to_owned());
     });
     assert_eq!(world.code(ALICE, &other_id), "RUN_ID_MISMATCH");
+    let other_nonce = request_body(ALICE, world.account(ALICE).nonce + 1, 300, 3);
+    assert_eq!(world.code(ALICE, &other_nonce), "RUN_ID_MISMATCH");
     for (blob, code) in [("missing", "BLOB_NOT_FOUND"), ("unfinished", "BLOB_NOT_FINAL")] {
         let body = request_with(&world, |body| body.prompt_blob_id = Some(blob.to_owned()));
         assert_eq!(world.code(ALICE, &body), code);
@@ -140,7 +143,7 @@ fn a_step_is_refused_in_order() {
 }
 
 fn finish_with(world: &World, run: Hash, change: impl FnOnce(&mut AgentFinish)) -> Body {
-    let Body::AgentFinish(mut body) = world.finish_body(run, "completed") else {
+    let Body::AgentFinish(mut body) = finish_body(&world.run(run), "completed") else {
         panic!("another kind")
     };
     change(&mut body);
@@ -158,8 +161,9 @@ fn a_finish_is_refused_in_order() {
         })
     };
     assert_eq!(world.code(BOB, &wrong(NOBODY)), "RUN_NOT_FOUND");
-    assert_eq!(world.code(BOB, &wrong(pending)), "RUN_NOT_ACTIVE");
-    assert_eq!(world.code(BOB, &wrong(ended)), "RUN_NOT_ACTIVE");
+    for run in [pending, ended] {
+        assert_eq!(world.code(BOB, &wrong(run)), "RUN_NOT_ACTIVE");
+    }
     assert_eq!(world.code(BOB, &wrong(running)), "NOT_RUN_MINER");
     assert_eq!(world.code(MINER, &wrong(running)), "SETTLEMENT_MISMATCH");
     for (blob, code) in [("missing", "BLOB_NOT_FOUND"), ("unfinished", "BLOB_NOT_FINAL")] {
@@ -173,36 +177,20 @@ fn a_finish_is_refused_in_order() {
 #[test]
 fn a_settlement_is_exact_and_the_rejection_says_what_it_must_be() {
     let Runs { mut world, running, .. } = runs();
-    let cases: [(&str, fn(&mut AgentFinish)); 6] = [
-        ("minerReward + userRefund + networkFee", |body| body.miner_reward = Amount::new(21)),
-        ("minerReward + userRefund + networkFee", |body| {
-            body.miner_reward = Amount::MAX;
-            body.user_refund = Amount::MAX;
-        }),
-        ("totalTokensOut", |body| {
-            body.total_tokens_out = 21;
-            body.miner_reward = Amount::new(21);
-            body.user_refund = Amount::new(129);
-        }),
-        ("networkFee", |body| {
-            body.network_fee = Amount::new(100);
-            body.user_refund = Amount::new(230);
-        }),
-        ("minerReward", |body| {
-            body.miner_reward = Amount::new(10);
-            body.user_refund = Amount::new(140);
-        }),
-        ("networkFee", |body| {
-            body.network_fee = Amount::ZERO;
-            body.miner_reward = Amount::new(350);
-            body.user_refund = Amount::ZERO;
-        }),
-    ];
-    for (field, change) in cases {
-        let body = finish_with(&world, running, change);
+    for (field, tokens, amounts) in [
+        ("minerReward + userRefund + networkFee", 20, [21, 130, 200]),
+        ("minerReward + userRefund + networkFee", 20, [u64::MAX, u64::MAX, 200]),
+        ("totalTokensOut", 21, [21, 129, 200]),
+        ("networkFee", 20, [20, 230, 100]),
+        ("minerReward", 20, [10, 140, 200]),
+        ("networkFee", 20, [350, 0, 0]),
+    ] {
+        let body = finish_with(&world, running, |body| {
+            body.total_tokens_out = tokens;
+            [body.miner_reward, body.user_refund, body.network_fee] = amounts.map(Amount::new);
+        });
         let refused = world.rejection(MINER, world.account(MINER).nonce, &body);
         assert_eq!((refused.code().as_str(), refused.field()), ("SETTLEMENT_MISMATCH", field));
-        let data: Vec<_> = refused.extra().collect();
         let expected = [
             ("totalTokensOut", "20"),
             ("stepCount", "2"),
@@ -210,7 +198,7 @@ fn a_settlement_is_exact_and_the_rejection_says_what_it_must_be() {
             ("userRefund", "130"),
             ("networkFee", "200"),
         ];
-        assert_eq!(data, expected);
+        assert!(refused.extra().eq(expected), "{refused:?}");
     }
     world.must(MINER, &finish_with(&world, running, |_| {}));
     world.next_block();
@@ -226,11 +214,4 @@ fn a_cancellation_is_refused_in_order() {
     world.must(ALICE, &cancel(pending));
     world.next_block();
     assert_eq!(world.code(ALICE, &cancel(pending)), "RUN_NOT_PENDING");
-}
-
-#[test]
-fn a_request_needs_its_nonce_in_its_id() {
-    let world = World::new();
-    let other_nonce = request_body(ALICE, 1, 300, 3);
-    assert_eq!(world.code(ALICE, &other_nonce), "RUN_ID_MISMATCH");
 }
