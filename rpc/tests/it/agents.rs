@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use types::tx::{AgentRegister, AgentRetire};
 use types::{Body, Hash, ids};
 
-use crate::client::{TestServer, signed};
+use crate::client::{NOT_FOUND, TestServer, assert_has, signed};
 use crate::world::{CHAIN_ID, key};
 
 fn metadata(name: &str, version: &str) -> String {
@@ -40,21 +40,9 @@ async fn market() -> TestServer {
 }
 
 /// The values of a member of each item of a list that is asked for page by page.
-async fn listed(
-    server: &TestServer,
-    method: &str,
-    mut question: Value,
-    member: &str,
-) -> Vec<Value> {
-    let mut listed = Vec::new();
-    loop {
-        let page = server.result(method, question.clone()).await;
-        listed.extend(page["items"].as_array().unwrap().iter().map(|it| it[member].clone()));
-        if page["nextCursor"].is_null() {
-            return listed;
-        }
-        question["cursor"] = page["nextCursor"].clone();
-    }
+async fn listed(server: &TestServer, method: &str, question: Value, member: &str) -> Vec<Value> {
+    let items = server.items(method, question).await;
+    items.iter().map(|it| it[member].clone()).collect()
 }
 
 #[tokio::test]
@@ -62,25 +50,19 @@ async fn an_agent_is_shown_with_its_latest_version_or_the_one_that_is_named() {
     let server = market().await;
     let judge = id(1, "judge");
     let shown = server.result("ombra_getAgent", json!([judge])).await;
-    assert_eq!(shown["agentId"], json!(judge));
-    assert_eq!((&shown["latest"], &shown["versions"]), (&json!("2.0.0"), &json!(3)));
-    assert_eq!((&shown["name"], &shown["retired"]), (&json!("judge"), &json!(true)));
-    assert_eq!(shown["description"], "Says judge.");
-    assert_eq!(shown["tags"], json!(["text"]));
-    assert_eq!(shown["metadata"], metadata("judge", "2.0.0"));
-    let version = &shown["version"];
-    assert_eq!((&version["version"], &version["previous"]), (&json!("2.0.0"), &json!("1.1.0")));
-    assert_eq!(version["selectors"], json!(["0x26121ff0"]));
-    assert_eq!(version["deterministic"], false);
-    let hash = Hash::digest(metadata("judge", "2.0.0").as_bytes());
-    assert_eq!(version["metadataHash"], json!(hash));
+    let latest = metadata("judge", "2.0.0");
+    let expected = json!({"agentId": judge, "latest": "2.0.0", "versions": 3, "name": "judge",
+        "retired": true, "description": "Says judge.", "tags": ["text"], "metadata": latest});
+    assert_has(&shown, &expected);
+    let expected = json!({"version": "2.0.0", "previous": "1.1.0", "selectors": ["0x26121ff0"],
+        "deterministic": false, "metadataHash": Hash::digest(latest.as_bytes())});
+    assert_has(&shown["version"], &expected);
     let first = json!({"agentId": judge, "version": "1.0.0"});
     let first = server.result("ombra_getAgent", first).await;
     assert_eq!(first["metadata"], metadata("judge", "1.0.0"));
     assert_eq!(first["version"]["previous"], Value::Null);
     for unknown in [json!([judge, "3.0.0"]), json!([Hash::ZERO])] {
-        let (_, code, _) = server.error("ombra_getAgent", unknown).await;
-        assert_eq!(code, "NOT_FOUND");
+        server.refused("ombra_getAgent", unknown, NOT_FOUND).await;
     }
 }
 
@@ -104,18 +86,12 @@ async fn versions_and_agents_are_listed_page_by_page() {
 #[tokio::test]
 async fn a_builder_names_the_chain_and_computes_the_id_and_tells_what_is_wrong_with_metadata() {
     let server = TestServer::start_v8().await;
-    let owner = key(4);
-    let ask = |metadata: &str| {
-        json!({
-            "from": owner.address(), "publicKey": owner.public_key(), "metadata": metadata,
-        })
-    };
+    let (from, key) = (key(4).address(), key(4).public_key());
+    let ask = |metadata: &str| json!({"from": from, "publicKey": key, "metadata": metadata});
     let built = server.result("ombra_buildAgentRegister", ask(&metadata("judge", "1.0.0"))).await;
-    assert_eq!(built["tx"]["agentId"], json!(id(4, "judge")));
-    assert_eq!(built["tx"]["chainId"], CHAIN_ID);
+    assert_has(&built["tx"], &json!({"agentId": id(4, "judge"), "chainId": CHAIN_ID}));
     let wrong = ask(&metadata("judge", "1"));
-    let (_, code, error) = server.error("ombra_buildAgentRegister", wrong).await;
-    let data = &error["data"];
-    assert_eq!((code.as_str(), &data["path"]), ("AGENT_METADATA", &json!("/version")));
-    assert_eq!(data["rule"], 2);
+    let (.., error) = server.error("ombra_buildAgentRegister", wrong).await;
+    let expected = json!({"code": "AGENT_METADATA", "path": "/version", "rule": 2});
+    assert_has(&error["data"], &expected);
 }

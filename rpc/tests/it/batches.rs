@@ -9,8 +9,12 @@ fn batch(calls: &[String]) -> String {
     format!("[{}]", calls.join(","))
 }
 
+fn call(id: u64, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
 fn send_call(id: u64, tx: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ombra_sendTransaction","params":[{tx}]}}"#)
+    call(id, "ombra_sendTransaction", &format!("[{tx}]"))
 }
 
 async fn post_batch(server: &TestServer, calls: &[String]) -> Vec<Value> {
@@ -27,18 +31,13 @@ async fn the_signers_text_arrives_untouched() {
         r#"{"deep":{"x":{"x":1,"x":2}},"big":123456789012345678901234567890}"#,
     ];
     for text in texts {
+        let named = call(1, "ombra_sendTransaction", &format!(r#"{{"tx":{text}}}"#));
         let calls = [
             send_call(1, text),
-            format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"ombra_sendTransaction","params":{{"tx":{text}}}}}"#
-            ),
-            format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"ombra_sendTransactions","params":[[{text}]]}}"#
-            ),
+            named.clone(),
+            call(1, "ombra_sendTransactions", &format!("[[{text}]]")),
             batch(&[send_call(1, text)]),
-            batch(&[format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"ombra_sendTransaction","params":{{"tx":{text}}}}}"#
-            )]),
+            batch(&[named]),
         ];
         for call in calls {
             server.world.state().submissions.clear();
@@ -106,15 +105,12 @@ async fn a_mixed_batch_is_answered_in_order_and_one_bad_call_harms_no_other() {
 #[tokio::test]
 async fn many_transactions_in_one_call_are_answered_in_order() {
     let server = TestServer::start().await;
-    let txs = format!("[{},{},{}]", transfer(1, 0), r#"{"x":1}"#, transfer(2, 0));
-    let call =
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ombra_sendTransactions","params":[{txs}]}}"#);
-    let (_, body) = server.post(&call).await;
-    let answer: Value = serde_json::from_str(&body).unwrap();
-    assert!(answer["result"][0]["hash"].is_string(), "{body}");
+    let txs = format!("[[{},{},{}]]", transfer(1, 0), r#"{"x":1}"#, transfer(2, 0));
+    let answer = server.call_raw("ombra_sendTransactions", &txs).await;
+    assert!(answer["result"][0]["hash"].is_string(), "{answer}");
     assert_eq!(answer["result"][1]["error"]["data"]["code"], "MALFORMED");
     assert_eq!(answer["result"][1]["error"]["code"], -32050);
-    assert!(answer["result"][2]["hash"].is_string(), "{body}");
+    assert!(answer["result"][2]["hash"].is_string(), "{answer}");
 }
 
 #[tokio::test]
@@ -129,20 +125,18 @@ async fn a_known_transaction_is_answered_like_the_first_time() {
 #[tokio::test]
 async fn too_many_transactions_or_calls_are_refused() {
     let server = TestServer::start().await;
-    let (number, code, _) = server.error("ombra_sendTransactions", json!([vec![1; 1_001]])).await;
-    assert_eq!((-32053, "TOO_MANY_ITEMS"), (number, code.as_str()));
+    let many = json!([vec![1; 1_001]]);
+    server.refused("ombra_sendTransactions", many, (-32053, "TOO_MANY_ITEMS")).await;
     server.result("ombra_sendTransactions", json!([vec![1; 1_000]])).await;
 
     let calls: Vec<String> = (0..1_001).map(|id| send_call(id, "1")).collect();
-    let (_, body) = server.post(&batch(&calls)).await;
-    assert!(body.contains("-32010"), "{body}");
     let padded = format!("[{}{}", "1,".repeat(1_000_000), "1]");
-    let (_, body) = server.post(&padded).await;
-    assert!(body.contains("-32010"), "{body}");
-    assert_eq!(
-        json!(-32600),
-        serde_json::from_str::<Value>(&server.post("[]").await.1).unwrap()["error"]["code"]
-    );
+    for body in [batch(&calls), padded] {
+        let (_, answer) = server.post(&body).await;
+        assert!(answer.contains("-32010"), "{answer}");
+    }
+    let empty: Value = serde_json::from_str(&server.post("[]").await.1).unwrap();
+    assert_eq!(json!(-32600), empty["error"]["code"]);
 }
 
 #[tokio::test]

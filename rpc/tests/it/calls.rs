@@ -1,26 +1,24 @@
 //! Calls of agents: read in every phase, listed, waited for, followed, and what they are drawn with.
 
-use jsonrpsee::core::client::{ClientT, Subscription, SubscriptionClientT};
+use jsonrpsee::core::client::ClientT;
 use jsonrpsee::rpc_params;
 use serde_json::{Value, json};
 use types::agent::ExecutorId;
-use types::ids::{self, Committer, compute_call_id, compute_commitment};
+use types::ids::{self, Committer, compute_commitment};
 use types::randomness::Input;
-use types::tx::{
-    AgentCall, AgentRegister, AgentRetire, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond,
-    MinerOffer, WorkLimits,
-};
+use types::tx::{AgentCall, AgentRegister, AgentRetire, CallCommit, CallReveal, HexBytes};
 use types::vrf::Proof;
-use types::{Amount, Body, Hash, PublicKey};
+use types::{Body, Hash, PublicKey};
 
-use crate::client::{PATIENCE, TestServer, eventually, signed};
+use crate::bodies::{bond, call, offer};
+use crate::client::{NOT_FOUND, TestServer, assert_has, eventually, signed};
 use crate::streams::Stream;
+use crate::subscriptions::{next, refused, subscribe};
 use crate::world::{CHAIN_ID, key};
 
 const MANIFEST: Hash = Hash::new([0xee; 32]);
-/// The selector of `f()`.
-const PAYLOAD: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
 const SALT: Hash = Hash::new([5; 32]);
+const PRICES: [u64; 4] = [1_000, 0, 0, 0];
 const OWNER: u8 = 1;
 const REQUESTER: u8 = 2;
 const MEMBERS: [u8; 3] = [11, 12, 13];
@@ -40,56 +38,34 @@ fn register() -> Body {
     Body::AgentRegister(AgentRegister { agent_id: agent(), metadata })
 }
 
-fn offer() -> Body {
-    let [prompt_per_m, completion_per_m, fuel_per_g] = [Amount::ZERO; 3];
-    Body::MinerOffer(MinerOffer {
-        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-        capacity: 9,
-        per_call: Amount::new(1_000),
-        prompt_per_m,
-        completion_per_m,
-        fuel_per_g,
-    })
-}
-
 /// A chain on which the agent is there, and three miners offer to run it.
 async fn market() -> TestServer {
     let server = TestServer::start_v8().await;
     server.send(&signed(&key(OWNER), 0, &register())).await;
+    let executor = ExecutorId::Model { manifest: MANIFEST }.to_string();
     for seed in MEMBERS {
-        let bond = Body::MinerBond(MinerBond { amount: Amount::new(10_000_000) });
-        server.send(&signed(&key(seed), 0, &bond)).await;
-        server.send(&signed(&key(seed), 1, &offer())).await;
+        server.send(&signed(&key(seed), 0, &bond(10_000_000))).await;
+        server.send(&signed(&key(seed), 1, &offer(&executor, 9, PRICES))).await;
     }
     server.world.commit();
     server
 }
 
 fn body(nonce: u64) -> AgentCall {
-    let [prompt_per_m, completion_per_m, fuel_per_g] = [Amount::ZERO; 3];
-    let per_call = Amount::new(1_000);
-    AgentCall {
-        call_id: compute_call_id(CHAIN_ID, &key(REQUESTER).address(), nonce),
-        agent_id: agent(),
-        agent_version: "1.0.0".to_owned(),
-        payload: HexBytes(PAYLOAD.to_vec()),
-        consensus: "majority".to_owned(),
-        committee_size: 3,
-        prices: CallPrices { per_call, prompt_per_m, completion_per_m, fuel_per_g },
-        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 16_384 },
-        max_fee: Amount::new(10_000),
-        timeout_ms: 60_000,
-        threshold: None,
-        appealable: None,
-        on_result: None,
-        conversation_id: None,
-    }
+    call(REQUESTER, nonce, agent(), PRICES)
 }
 
 /// Asks, with this nonce, for what the body says; answers the call's id.
 async fn ask(server: &TestServer, nonce: u64, body: AgentCall) -> Hash {
     let call_id = body.call_id;
     server.send(&signed(&key(REQUESTER), nonce, &Body::AgentCall(body))).await;
+    server.world.commit();
+    call_id
+}
+
+/// The requester's first call, whose members are drawn.
+async fn elected(server: &TestServer) -> Hash {
+    let call_id = ask(server, 0, body(0)).await;
     server.world.commit();
     call_id
 }
@@ -119,22 +95,29 @@ fn commitment(seed: u8, shown: &CallReveal) -> Hash {
     compute_commitment(&by, &SALT, &shown.answer().unwrap())
 }
 
-/// The members commit to these answers in a block, from this nonce on.
-async fn commit(server: &TestServer, nonce: u64, shown: &[CallReveal; 3]) {
+/// The members commit to these answers in a block.
+async fn commit(server: &TestServer, shown: &[CallReveal; 3]) {
     for (seed, shown) in MEMBERS.into_iter().zip(shown) {
         let (call_id, commitment) = (shown.call_id, commitment(seed, shown));
         let body = Body::CallCommit(CallCommit { call_id, round: 0, commitment });
-        server.send(&signed(&key(seed), nonce, &body)).await;
+        server.send(&signed(&key(seed), 2, &body)).await;
     }
     server.world.commit();
 }
 
 /// And show them in the next one.
-async fn show(server: &TestServer, nonce: u64, shown: [CallReveal; 3]) {
+async fn show(server: &TestServer, shown: [CallReveal; 3]) {
     for (seed, shown) in MEMBERS.into_iter().zip(shown) {
-        server.send(&signed(&key(seed), nonce, &Body::CallReveal(shown))).await;
+        server.send(&signed(&key(seed), 3, &Body::CallReveal(shown))).await;
     }
     server.world.commit();
+}
+
+/// All members say yes, in two blocks.
+async fn agree(server: &TestServer, call_id: Hash) {
+    let answers = [(); 3].map(|()| reveal(call_id, b"yes"));
+    commit(server, &answers).await;
+    show(server, answers).await;
 }
 
 async fn get(server: &TestServer, call_id: Hash) -> Value {
@@ -149,40 +132,35 @@ fn address(seed: u8) -> String {
 async fn a_call_is_read_in_every_phase_with_what_was_asked_and_answered() {
     let server = market().await;
     let call_id = ask(&server, 0, body(0)).await;
-    let asked = get(&server, call_id).await;
-    assert_eq!((&asked["status"], &asked["rounds"]), (&json!("electing"), &json!([])));
-    assert_eq!((&asked["payload"], &asked["settled"]), (&json!("0x26121ff0"), &json!(false)));
-    assert_eq!((&asked["budget"], &asked["maxFee"]), (&json!("1000"), &json!("10000")));
-    assert_eq!(asked["requester"], address(REQUESTER));
+    let expected = json!({"status": "electing", "rounds": [], "payload": "0x26121ff0",
+        "settled": false, "budget": "1000", "maxFee": "10000", "requester": address(REQUESTER)});
+    assert_has(&get(&server, call_id).await, &expected);
 
     server.world.commit();
     let drawn = get(&server, call_id).await;
     let members = drawn["rounds"][0]["members"].as_array().unwrap();
     assert_eq!((&drawn["status"], members.len()), (&json!("committing"), 3));
-    assert_eq!((&members[0]["seat"], &members[0]["lock"]), (&json!(0), &json!("100000")));
+    assert_has(&members[0], &json!({"seat": 0, "lock": "100000"}));
     assert!(members[0].get("agreed").is_none(), "nothing is decided");
 
     let answers = [reveal(call_id, b"yes"), reveal(call_id, b"yes"), fails(call_id)];
-    commit(&server, 2, &answers).await;
+    commit(&server, &answers).await;
     assert_eq!(get(&server, call_id).await["status"], "revealing");
-    show(&server, 3, answers).await;
+    show(&server, answers).await;
     let told = get(&server, call_id).await;
-    assert_eq!((&told["status"], &told["settled"]), (&json!("success"), &json!(true)));
-    assert_eq!((&told["answer"]["result"], &told["agreeing"]), (&json!("0x796573"), &json!(2)));
-    assert_eq!((&told["wages"], &told["refund"]), (&json!("2000"), &json!("7400")));
-    assert_eq!((&told["royaltyPaid"], &told["bondBehind"]), (&json!("0"), &json!("20000000")));
+    let expected = json!({"status": "success", "settled": true, "agreeing": 2, "wages": "2000",
+        "refund": "7400", "royaltyPaid": "0", "bondBehind": "20000000"});
+    assert_has(&told, &expected);
+    assert_eq!(told["answer"]["result"], "0x796573");
     let member = |seed: u8| {
         let members = told["rounds"][0]["members"].as_array().unwrap();
-        members.iter().find(|it| it["address"] == address(seed)).unwrap().clone()
+        members.iter().find(|it| it["address"] == address(seed)).unwrap()
     };
-    assert_eq!((&member(11)["agreed"], &member(11)["paid"]), (&json!(true), &json!("1000")));
+    assert_has(member(11), &json!({"agreed": true, "paid": "1000"}));
     assert!(member(11)["reveal"].get("result").is_none(), "it is the call's answer");
-    let other = member(13);
-    assert_eq!((&other["agreed"], &other["penalty"]), (&json!(false), &json!("2000")));
-    assert_eq!(
-        (&other["reveal"]["outcome"], &other["reveal"]["reason"]),
-        (&json!("failure"), &json!("it says no"))
-    );
+    assert_has(member(13), &json!({"agreed": false, "penalty": "2000"}));
+    let reason = json!({"outcome": "failure", "reason": "it says no"});
+    assert_has(&member(13)["reveal"], &reason);
     assert!(told.get("notes").is_none(), "{told}");
 }
 
@@ -196,20 +174,18 @@ async fn typical(server: &TestServer) -> Value {
 async fn an_estimate_says_what_recent_calls_took() {
     let server = market().await;
     assert_eq!(typical(&server).await, Value::Null, "there were none");
-    let call_id = ask(&server, 0, body(0)).await;
-    server.world.commit();
+    let call_id = elected(&server).await;
     let answers = [reveal(call_id, b"yes"), reveal(call_id, b"yes"), fails(call_id)];
-    commit(&server, 2, &answers).await;
+    commit(&server, &answers).await;
     assert_eq!(typical(&server).await, Value::Null, "nothing is decided");
-    show(&server, 3, answers).await;
+    show(&server, answers).await;
     let told = typical(&server).await;
     let call = get(&server, call_id).await;
     let [asked, decided] = [&call["createdAt"], &call["rounds"][0]["decidedAt"]];
     let took = decided.as_u64().unwrap() - asked.as_u64().unwrap();
     assert!(took > 0, "{call}");
-    let expected = json!({
-        "calls": 1, "inputTokens": 1, "outputTokens": 2, "fuel": 0, "latencyMs": took,
-    });
+    let expected = json!({"calls": 1, "inputTokens": 1, "outputTokens": 2, "fuel": 0,
+        "latencyMs": took});
     assert_eq!(told, expected);
 }
 
@@ -220,20 +196,17 @@ async fn the_answer_of_a_threshold_is_every_success_by_member() {
     let call_id = ask(&server, 0, threshold).await;
     server.world.commit();
     let answers = [reveal(call_id, b"a"), reveal(call_id, b"b"), fails(call_id)];
-    commit(&server, 2, &answers).await;
-    show(&server, 3, answers).await;
+    commit(&server, &answers).await;
+    show(&server, answers).await;
     assert_eq!(typical(&server).await, Value::Null, "members agreed on no work");
     let told = get(&server, call_id).await;
-    assert_eq!((&told["threshold"], &told["agreeing"]), (&json!(2), &json!(2)));
+    assert_has(&told, &json!({"threshold": 2, "agreeing": 2}));
     assert!(told.get("answer").is_none(), "{told}");
     let mut expected = [(address(11), "0x61"), (address(12), "0x62")];
     expected.sort();
-    let answers = told["answers"].as_array().unwrap();
-    let found: Vec<(String, &str)> = answers
-        .iter()
-        .map(|it| (it["member"].as_str().unwrap().to_owned(), it["result"].as_str().unwrap()))
-        .collect();
-    assert_eq!(found, expected);
+    let answers = told["answers"].as_array().unwrap().iter();
+    let found: Vec<_> = answers.map(|it| (&it["member"], &it["result"])).collect();
+    assert_eq!(json!(found), json!(expected));
 }
 
 #[tokio::test]
@@ -249,23 +222,12 @@ async fn texts_that_are_not_here_are_left_out_with_a_note() {
 #[tokio::test]
 async fn calls_are_listed_by_agent_requester_member_and_status_page_by_page() {
     let server = market().await;
-    let first = ask(&server, 0, body(0)).await;
-    server.world.commit();
-    let answers = [(); 3].map(|()| reveal(first, b"yes"));
-    commit(&server, 2, &answers).await;
-    show(&server, 3, answers).await;
+    let first = elected(&server).await;
+    agree(&server, first).await;
     let second = ask(&server, 1, body(1)).await;
-    let ids = async |question: Value| {
-        let mut ids: Vec<Value> = Vec::new();
-        let mut question = question;
-        loop {
-            let page = server.result("ombra_listCalls", question.clone()).await;
-            ids.extend(page["items"].as_array().unwrap().iter().map(|it| it["callId"].clone()));
-            if page["nextCursor"].is_null() {
-                return ids;
-            }
-            question["cursor"] = page["nextCursor"].clone();
-        }
+    let ids = async |question: Value| -> Vec<Value> {
+        let calls = server.items("ombra_listCalls", question).await;
+        calls.iter().map(|it| it["callId"].clone()).collect()
     };
     let both = [json!(second), json!(first)];
     assert_eq!(ids(json!({"limit": 1})).await, both, "the newest first");
@@ -277,10 +239,8 @@ async fn calls_are_listed_by_agent_requester_member_and_status_page_by_page() {
     assert_eq!(ids(json!({"requester": address(OWNER)})).await, Vec::<Value>::new());
     let page = server.result("ombra_listCalls", json!({"limit": 1})).await;
     assert!(page["items"][0].get("payload").is_none(), "lists have no texts");
-    let (number, _, error) = server.error("ombra_listCalls", json!({"status": "done"})).await;
-    assert_eq!((-32602, &json!("status")), (number, &error["data"]["field"]));
-    let unknown = server.error("ombra_getCall", json!([Hash::ZERO])).await;
-    assert_eq!((-32051, "NOT_FOUND"), (unknown.0, unknown.1.as_str()));
+    server.wrong_param("ombra_listCalls", json!({"status": "done"}), "status").await;
+    server.refused("ombra_getCall", json!([Hash::ZERO]), NOT_FOUND).await;
 }
 
 fn wait(server: &TestServer, call_id: Hash, until: &str) -> tokio::task::JoinHandle<Value> {
@@ -292,15 +252,14 @@ fn wait(server: &TestServer, call_id: Hash, until: &str) -> tokio::task::JoinHan
 #[tokio::test]
 async fn a_wait_for_a_call_is_answered_at_its_decision_or_settlement() {
     let server = market().await;
-    let call_id = ask(&server, 0, body(0)).await;
-    server.world.commit();
+    let call_id = elected(&server).await;
     let before = server.world.lookups();
     let waits = ["decided", "settled"].map(|until| wait(&server, call_id, until));
     eventually("both wait", || server.world.lookups() >= before + 2).await;
     let answers = [(); 3].map(|()| reveal(call_id, b"yes"));
-    commit(&server, 2, &answers).await;
+    commit(&server, &answers).await;
     let asked = server.world.lookups();
-    show(&server, 3, answers).await;
+    show(&server, answers).await;
     for wait in waits {
         assert_eq!(wait.await.unwrap()["status"], "success");
     }
@@ -315,54 +274,43 @@ async fn a_wait_that_ends_tells_the_call_as_it_is_and_waits_are_counted() {
     let call_id = ask(&server, 0, body(0)).await;
     let told = server.result("ombra_waitForCall", json!([call_id, {"timeoutMs": 10}])).await;
     assert_eq!(told["status"], "electing");
-    let unknown = server.error("ombra_waitForCall", json!([Hash::ZERO])).await;
-    assert_eq!((-32051, "NOT_FOUND"), (unknown.0, unknown.1.as_str()));
+    server.refused("ombra_waitForCall", json!([Hash::ZERO]), NOT_FOUND).await;
     let long = json!([call_id, {"timeoutMs": 60_001}]);
-    assert_eq!(-32602, server.error("ombra_waitForCall", long).await.0);
+    server.wrong_param("ombra_waitForCall", long, "timeoutMs").await;
     let limits = rpc::Limits { waiting_calls_max: 0, ..rpc::Limits::default() };
     let full = TestServer::start_with(limits).await;
-    let refused = full.error("ombra_waitForCall", json!([Hash::ZERO])).await;
-    assert_eq!((-32053, "TOO_MANY_WAITING"), (refused.0, refused.1.as_str()));
+    let params = json!([Hash::ZERO]);
+    full.refused("ombra_waitForCall", params, (-32053, "TOO_MANY_WAITING")).await;
 }
 
-async fn next(subscription: &mut Subscription<Value>) -> Value {
-    let event = tokio::time::timeout(PATIENCE, subscription.next()).await;
-    event.expect("an event in time").expect("an open subscription").unwrap()
-}
-
-const LIFE: [&str; 10] = [
-    "created",
-    "elected",
-    "committed",
-    "committed",
-    "committed",
-    "revealing",
-    "revealed",
-    "revealed",
-    "revealed",
-    "decided",
+/// The events of a call in their order, and how often each comes.
+const LIFE: [(&str, usize); 7] = [
+    ("created", 1),
+    ("elected", 1),
+    ("committed", 3),
+    ("revealing", 1),
+    ("revealed", 3),
+    ("decided", 1),
+    ("settled", 1),
 ];
+
+fn life() -> impl Iterator<Item = &'static str> {
+    LIFE.into_iter().flat_map(|(event, times)| std::iter::repeat_n(event, times))
+}
 
 #[tokio::test]
 async fn what_happens_to_calls_is_told_the_same_live_and_replayed() {
     let server = market().await;
     let client = server.websocket().await;
-    let subscribe = async |filter: Value| -> Subscription<Value> {
-        let params = rpc_params!["calls", filter];
-        client.subscribe("ombra_subscribe", params, "ombra_unsubscribe").await.unwrap()
-    };
-    let mut live = subscribe(json!({"agentId": agent()})).await;
-    let mut of_member = subscribe(json!({"member": address(11)})).await;
-    let mut of_nobody = subscribe(json!({"requester": address(OWNER)})).await;
-    let call_id = ask(&server, 0, body(0)).await;
-    server.world.commit();
-    let answers = [(); 3].map(|()| reveal(call_id, b"yes"));
-    commit(&server, 2, &answers).await;
-    show(&server, 3, answers).await;
+    let mut live = subscribe(&client, "calls", json!({"agentId": agent()})).await;
+    let mut of_member = subscribe(&client, "calls", json!({"member": address(11)})).await;
+    let mut of_nobody = subscribe(&client, "calls", json!({"requester": address(OWNER)})).await;
+    let call_id = elected(&server).await;
+    agree(&server, call_id).await;
     let mut told = Vec::new();
-    for expected in LIFE.into_iter().chain(["settled"]) {
+    for expected in life() {
         let event = next(&mut live).await;
-        assert_eq!((&event["event"], &event["callId"]), (&json!(expected), &json!(call_id)));
+        assert_has(&event, &json!({"event": expected, "callId": call_id}));
         told.push(event);
     }
     let of_event = |name: &str| told.iter().find(|event| event["event"] == name).unwrap();
@@ -371,14 +319,14 @@ async fn what_happens_to_calls_is_told_the_same_live_and_replayed() {
     assert_eq!(of_event("revealed")["answer"]["inputTokens"], 1);
     assert_eq!(of_event("settled")["wages"], "3000");
     assert_eq!(next(&mut of_member).await["event"], "elected", "before it was no member");
-    let mut replayed = subscribe(json!({"callId": call_id, "fromBlock": 1})).await;
+    let from_start = json!({"callId": call_id, "fromBlock": 1});
+    let mut replayed = subscribe(&client, "calls", from_start).await;
     for event in &told {
         assert_eq!(next(&mut replayed).await, *event);
     }
     // Something that the other one hears comes after everything that it should not hear.
-    let other =
-        AgentCall { call_id: compute_call_id(CHAIN_ID, &key(OWNER).address(), 1), ..body(0) };
-    server.send(&signed(&key(OWNER), 1, &Body::AgentCall(other))).await;
+    let other = Body::AgentCall(call(OWNER, 1, agent(), PRICES));
+    server.send(&signed(&key(OWNER), 1, &other)).await;
     server.world.commit();
     assert_eq!(next(&mut of_nobody).await["requester"], address(OWNER));
 }
@@ -387,44 +335,33 @@ async fn what_happens_to_calls_is_told_the_same_live_and_replayed() {
 async fn agents_are_told_of_when_they_are_registered_and_retired() {
     let server = TestServer::start_v8().await;
     let client = server.websocket().await;
-    let params = rpc_params!["agents", json!({"owner": address(OWNER), "fromBlock": 1})];
-    let subscribed = client.subscribe("ombra_subscribe", params, "ombra_unsubscribe").await;
-    let mut events: Subscription<Value> = subscribed.unwrap();
+    let filter = json!({"owner": address(OWNER), "fromBlock": 1});
+    let mut events = subscribe(&client, "agents", filter).await;
     server.send(&signed(&key(OWNER), 0, &register())).await;
     let retire = Body::AgentRetire(AgentRetire { agent_id: agent() });
     server.send(&signed(&key(OWNER), 1, &retire)).await;
     server.world.commit();
-    let event = next(&mut events).await;
-    assert_eq!((&event["event"], &event["version"]), (&json!("registered"), &json!("1.0.0")));
-    let event = next(&mut events).await;
-    assert_eq!((&event["event"], &event["agentId"]), (&json!("retired"), &json!(agent())));
-    let params = rpc_params!["agents", json!({"member": address(OWNER)})];
-    let refused = client.subscribe::<Value, _>("ombra_subscribe", params, "ombra_unsubscribe");
-    assert!(refused.await.is_err(), "no such condition for agents");
+    assert_has(&next(&mut events).await, &json!({"event": "registered", "version": "1.0.0"}));
+    assert_has(&next(&mut events).await, &json!({"event": "retired", "agentId": agent()}));
+    let error = refused(&client, "agents", json!({"member": address(OWNER)})).await;
+    assert_eq!(-32602, error.code(), "no such condition for agents");
 }
 
 #[tokio::test]
 async fn the_same_is_in_rest_and_in_the_stream_of_a_call() {
     let server = market().await;
     let call_id = ask(&server, 0, body(0)).await;
-    let rest = async |path: &str| -> Value {
-        let (status, text) = server.get(path).await;
-        assert_eq!(200, status, "{text}");
-        serde_json::from_str(&text).unwrap()
-    };
     let id = agent();
-    assert_eq!(rest("/api/agents?text=JUDGE").await["items"][0]["agentId"], json!(id));
-    assert_eq!(
-        rest("/api/agents?deterministic=false").await,
-        json!({"items": [], "nextCursor": null})
-    );
+    assert_eq!(server.found("/api/agents?text=JUDGE").await["items"][0]["agentId"], json!(id));
+    let none = json!({"items": [], "nextCursor": null});
+    assert_eq!(server.found("/api/agents?deterministic=false").await, none);
     let shown = server.result("ombra_getAgent", json!([id])).await;
-    assert_eq!(rest(&format!("/api/agents/{id}?version=1.0.0")).await, shown);
-    let versions = rest(&format!("/api/agents/{id}/versions")).await;
+    assert_eq!(server.found(&format!("/api/agents/{id}?version=1.0.0")).await, shown);
+    let versions = server.found(&format!("/api/agents/{id}/versions")).await;
     assert_eq!(versions["items"][0]["version"], "1.0.0");
     let listed = server.result("ombra_listCalls", json!({})).await;
-    assert_eq!(rest(&format!("/api/calls?agentId={id}&limit=3")).await, listed);
-    assert_eq!(rest(&format!("/api/calls/{call_id}")).await, get(&server, call_id).await);
+    assert_eq!(server.found(&format!("/api/calls?agentId={id}&limit=3")).await, listed);
+    assert_eq!(server.found(&format!("/api/calls/{call_id}")).await, get(&server, call_id).await);
     assert_eq!(404, server.get(&format!("/api/calls/{}", Hash::ZERO)).await.0);
     assert_eq!(400, server.get("/api/calls?status=done").await.0);
 
@@ -433,11 +370,9 @@ async fn the_same_is_in_rest_and_in_the_stream_of_a_call() {
     let (_, name, data) = stream.event().await;
     assert_eq!(("hello", &json!("electing")), (name.as_str(), &data["call"]["status"]));
     server.world.commit();
-    let answers = [(); 3].map(|()| reveal(call_id, b"yes"));
-    commit(&server, 2, &answers).await;
-    show(&server, 3, answers).await;
+    agree(&server, call_id).await;
     let mut last = None;
-    for expected in LIFE.into_iter().skip(1).chain(["settled"]) {
+    for expected in life().skip(1) {
         let (id, name, data) = stream.event().await;
         assert_eq!(("call", &json!(expected)), (name.as_str(), &data["event"]));
         last = id;
@@ -448,11 +383,8 @@ async fn the_same_is_in_rest_and_in_the_stream_of_a_call() {
     let mut again = Stream::open(&server, &path, &header).await;
     assert_eq!(again.event().await.2["call"]["status"], "success");
     assert_eq!(again.event().await.2["event"], "committed");
-    let head = format!(
-        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nlast-event-id: 99\r\n\r\n"
-    );
-    let over = crate::client::exchange(server.connect().await, head.as_bytes()).await;
-    assert_eq!(204, over.0, "who has seen the end need not come again");
+    let over = server.get_whole(&path, "last-event-id: 99\r\n").await;
+    assert!(over.starts_with(b"HTTP/1.1 204"), "who has seen the end need not come again");
     assert_eq!(404, server.get(&format!("/api/calls/{}/events", Hash::ZERO)).await.0);
     assert_eq!(400, server.get("/api/calls/7/events").await.0);
 }
@@ -492,31 +424,14 @@ async fn ids_and_commitments_are_computed() {
     let id = server.result("ombra_computeCallId", json!({"from": from, "nonce": 7})).await;
     assert_eq!(id, json!(body(7).call_id));
     let shown = reveal(Hash::ZERO, b"yes");
-    let answer = json!({
-        "callId": Hash::ZERO, "round": 0, "member": address(11), "salt": SALT,
+    let answer = json!({"callId": Hash::ZERO, "round": 0, "member": address(11), "salt": SALT,
         "outcome": "success", "resultHash": ids::compute_result_hash(b"yes"),
-        "inputTokens": 1, "outputTokens": 2, "fuel": 0, "receiptHash": SALT,
-    });
+        "inputTokens": 1, "outputTokens": 2, "fuel": 0, "receiptHash": SALT});
     let told = server.result("ombra_computeCommitment", answer.clone()).await;
     assert_eq!(told, json!(commitment(11, &shown)));
     for (field, value) in [("round", json!(2)), ("outcome", json!("perhaps"))] {
         let mut wrong = answer.clone();
         wrong[field] = value;
-        let (number, _, error) = server.error("ombra_computeCommitment", wrong).await;
-        assert_eq!((-32602, &json!(field)), (number, &error["data"]["field"]));
+        server.wrong_param("ombra_computeCommitment", wrong, field).await;
     }
-}
-
-#[tokio::test]
-async fn an_agent_and_a_call_are_proved() {
-    let server = market().await;
-    let call_id = ask(&server, 0, body(0)).await;
-    assert_eq!(
-        server.result("ombra_getProof", json!({"call": call_id})).await["key"],
-        json!(call_id)
-    );
-    let of_agent = server.result("ombra_getProof", json!({"agent": agent()})).await;
-    assert_eq!(of_agent["key"], json!(agent()));
-    let two = json!({"call": call_id, "agent": agent()});
-    assert_eq!(-32602, server.error("ombra_getProof", two).await.0);
 }

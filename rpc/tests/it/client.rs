@@ -107,8 +107,27 @@ impl TestServer {
     }
 
     pub async fn get(&self, path: &str) -> (u16, String) {
-        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        exchange(self.connect().await, head.as_bytes()).await
+        exchange(self.connect().await, get_text(path, "").as_bytes()).await
+    }
+
+    /// The whole answer to a GET with these headers, each of which ends with a line break.
+    pub async fn get_whole(&self, path: &str, headers: &str) -> Vec<u8> {
+        let mut stream = self.connect().await;
+        stream.write_all(get_text(path, headers).as_bytes()).await.unwrap();
+        read_whole(&mut stream).await
+    }
+
+    /// A path's status and JSON.
+    pub async fn get_json(&self, path: &str) -> (u16, Value) {
+        let (status, body) = self.get(path).await;
+        (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}")))
+    }
+
+    /// The JSON of a path that must be there.
+    pub async fn found(&self, path: &str) -> Value {
+        let (status, json) = self.get_json(path).await;
+        assert_eq!(200, status, "{path}: {json}");
+        json
     }
 
     /// Calls a method; answers the whole response.
@@ -134,6 +153,39 @@ impl TestServer {
         (error["code"].as_i64().unwrap(), code, error)
     }
 
+    /// Calls a method that must fail with this number and `data.code`; answers `data`.
+    pub async fn refused(&self, method: &str, params: Value, expected: (i64, &str)) -> Value {
+        let (number, code, mut error) = self.error(method, params.clone()).await;
+        assert_eq!(expected, (number, code.as_str()), "{method} {params}: {error}");
+        error["data"].take()
+    }
+
+    /// Calls a method with a parameter that must be refused by its name; answers `data`.
+    pub async fn wrong_param(&self, method: &str, params: Value, field: &str) -> Value {
+        let data = self.refused(method, params.clone(), INVALID_PARAMS).await;
+        assert_eq!(data["field"], field, "{method} {params}: {data}");
+        data
+    }
+
+    /// The items of a list that is asked for page by page.
+    pub async fn items(&self, method: &str, question: Value) -> Vec<Value> {
+        let pages = self.pages(method, question).await;
+        pages.iter().flat_map(|page| page["items"].as_array().unwrap().clone()).collect()
+    }
+
+    /// The pages of a list.
+    pub async fn pages(&self, method: &str, mut question: Value) -> Vec<Value> {
+        let mut pages = Vec::new();
+        loop {
+            let page = self.result(method, question.clone()).await;
+            question["cursor"] = page["nextCursor"].clone();
+            pages.push(page);
+            if question["cursor"].is_null() {
+                return pages;
+            }
+        }
+    }
+
     /// Calls a method with parameters as text, whose order of members matters.
     pub async fn call_raw(&self, method: &str, params: &str) -> Value {
         let request =
@@ -147,6 +199,31 @@ impl TestServer {
         let response = self.call_raw("ombra_sendTransaction", &format!("[{tx}]")).await;
         response["result"]["hash"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
     }
+}
+
+/// The number and `data.code` of a wrong parameter, and of what is not there.
+pub const INVALID_PARAMS: (i64, &str) = (-32602, "INVALID_PARAMS");
+pub const NOT_FOUND: (i64, &str) = (-32051, "NOT_FOUND");
+
+/// Some members of an object are these; others do not matter.
+#[track_caller]
+pub fn assert_has(object: &Value, expected: &Value) {
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(object[name], *value, "{name} of {object}");
+    }
+}
+
+/// The head of a GET with these headers, each of which ends with a line break.
+fn get_text(path: &str, headers: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
+}
+
+/// The head of a request for a WebSocket.
+pub fn upgrade_text(path: &str) -> String {
+    format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
 }
 
 pub fn post_text(body: &str) -> Vec<u8> {
@@ -168,10 +245,16 @@ pub async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
     read_response(&mut stream).await
 }
 
-pub async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String) {
+/// What comes until the connection ends, however it ends.
+pub async fn read_whole<T: AsyncRead + Unpin>(stream: &mut T) -> Vec<u8> {
     let mut bytes = Vec::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().ok();
-    let text = String::from_utf8(bytes).unwrap();
+    let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    ended.expect("the connection is still open").ok();
+    bytes
+}
+
+pub async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String) {
+    let text = String::from_utf8(read_whole(stream).await).unwrap();
     let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     (status, body.to_owned())
@@ -208,14 +291,13 @@ pub fn turn(seed: u8, nonce: u64, content: &str) -> String {
     signed(&key(seed), nonce, &Body::ChatTurn(chat_turn(Hash::ZERO, content)))
 }
 
-/// Asks for a run; answers its id and the signed text.
-pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
-    let (key, prompt) = (key(seed), "prompt".to_owned());
-    let agent_run_id = ids::compute_agent_run_id(&key.address().to_string(), nonce, &prompt);
-    let body = Body::AgentRequest(AgentRequest {
-        agent_run_id,
+/// What asks for a run with this nonce.
+pub fn request_body(seed: u8, nonce: u64, prompt: &str) -> AgentRequest {
+    let from = key(seed).address().to_string();
+    AgentRequest {
+        agent_run_id: ids::compute_agent_run_id(&from, nonce, prompt),
         conversation_id: Hash::digest(b"conversation"),
-        prompt,
+        prompt: prompt.to_owned(),
         prompt_blob_id: None,
         tools_whitelist: Vec::new(),
         model_hint: None,
@@ -223,8 +305,13 @@ pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
         max_steps: 4,
         protection: types::Late::default(),
         agent: types::Late::default(),
-    });
-    (agent_run_id, signed(&key, nonce, &body))
+    }
+}
+
+/// Asks for a run; answers its id and the signed text.
+pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
+    let body = request_body(seed, nonce, "prompt");
+    (body.agent_run_id, signed(&key(seed), nonce, &Body::AgentRequest(body)))
 }
 
 /// Claims a run with the key of `seed`.
@@ -240,8 +327,13 @@ pub fn claim(seed: u8, nonce: u64, agent_run_id: Hash) -> String {
 
 /// Waits until a condition holds.
 pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    eventually_asked(what, async || condition()).await;
+}
+
+/// The same for a condition that has to be asked for.
+pub async fn eventually_asked(what: &str, condition: impl AsyncFn() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    while !condition() {
+    while !condition().await {
         assert!(tokio::time::Instant::now() < deadline, "never: {what}");
         tokio::task::yield_now().await;
     }

@@ -1,18 +1,10 @@
 //! The page for people, and the headers that come with it.
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-use crate::client::{PATIENCE, TestServer};
+use crate::client::TestServer;
 
 /// The head and the body with which a GET is answered.
 async fn get(server: &TestServer, path: &str, headers: &str) -> (String, String) {
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
-    let mut stream = server.connect().await;
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
-    let answer = String::from_utf8(answer).unwrap();
+    let answer = String::from_utf8(server.get_whole(path, headers).await).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head.to_owned(), body.to_owned())
 }

@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{PATIENCE, TestServer, transfer};
+use crate::client::{PATIENCE, TestServer, eventually_asked, read_whole, transfer, upgrade_text};
 use crate::world::key;
 
 /// A connection on which a WebSocket begins.
-async fn raw_websocket(server: &TestServer, head_end: &str) -> TcpStream {
+async fn raw_websocket(server: &TestServer) -> TcpStream {
+    begin(server, &upgrade_text("/")).await
+}
+
+async fn begin(server: &TestServer, head: &str) -> TcpStream {
     let mut stream = server.connect().await;
-    let head = format!(
-        "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
-         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=={head_end}"
-    );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
@@ -35,17 +35,17 @@ fn header(first: u8, length: u64) -> Vec<u8> {
     bytes
 }
 
-async fn ends(stream: &mut TcpStream, what: &str) {
-    let mut rest = Vec::new();
-    let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
-    assert!(ended.is_ok(), "{what}: still open");
+/// Sends a text as one message.
+async fn send(stream: &mut TcpStream, text: &[u8]) {
+    stream.write_all(&header(0x81, text.len() as u64)).await.unwrap();
+    stream.write_all(text).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_message_in_parts_that_is_too_large_ends_the_connection() {
     const MEBIBYTE: usize = 1024 * 1024;
     let server = TestServer::start().await;
-    let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+    let mut stream = raw_websocket(&server).await;
     let first = MEBIBYTE * 3 / 2;
     let parts = [
         header(0x01, first as u64),
@@ -55,15 +55,17 @@ async fn a_message_in_parts_that_is_too_large_ends_the_connection() {
     ];
     // The rest never comes: the node must not wait for it.
     stream.write_all(&parts.concat()).await.unwrap();
-    ends(&mut stream, "a message of 2.5 MiB").await;
+    read_whole(&mut stream).await;
 }
 
 #[tokio::test]
 async fn one_frame_that_is_too_large_ends_the_connection_at_its_header() {
     let server = TestServer::start().await;
-    let mut stream = raw_websocket(&server, "\n\n").await;
+    // Line feeds alone end a head, too.
+    let head = upgrade_text("/");
+    let mut stream = begin(&server, &format!("{}\n\n", head.trim_end())).await;
     stream.write_all(&header(0x81, 2 * 1024 * 1024 + 1)).await.unwrap();
-    ends(&mut stream, "a frame of 2 MiB and a byte").await;
+    read_whole(&mut stream).await;
 }
 
 fn discover_twice() -> String {
@@ -97,11 +99,9 @@ async fn answers_share_a_bounded_memory_that_is_free_again_when_they_are_sent() 
 #[tokio::test]
 async fn answers_on_a_websocket_share_it_too() {
     let server = TestServer::start_with(little_memory()).await;
-    let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+    let mut stream = raw_websocket(&server).await;
     for _ in 0..3 {
-        let text = discover_twice();
-        stream.write_all(&header(0x81, text.len() as u64)).await.unwrap();
-        stream.write_all(text.as_bytes()).await.unwrap();
+        send(&mut stream, discover_twice().as_bytes()).await;
         let answers = read_message(&mut stream).await;
         assert_eq!(json!("answered"), outcome(&answers[0]));
         assert_eq!(json!([-32053, "BUSY", 500]), outcome(&answers[1]));
@@ -133,24 +133,25 @@ async fn a_page_ends_early_when_what_it_is_made_of_is_large() {
         server.send(&transfer(1, nonce)).await;
     }
     server.world.commit();
-    let sender = key(1).address().to_string();
-    let mut params = json!({"address": sender, "limit": 500});
-    for left in (0..3).rev() {
-        let page = server.result("ombra_getAccountTransactions", params.clone()).await;
-        assert_eq!(1, page["items"].as_array().unwrap().len());
-        assert_eq!(left == 0, page["nextCursor"].is_null());
-        params["cursor"] = page["nextCursor"].clone();
-    }
+    let all = json!({"address": key(1).address(), "limit": 500});
+    let pages = server.pages("ombra_getAccountTransactions", all).await;
+    assert_eq!(3, pages.len());
+    assert!(pages.iter().all(|page| page["items"].as_array().unwrap().len() == 1), "{pages:?}");
 }
 
 /// Requests that a client may make at once; one more comes each second.
 const BURST: u32 = 50;
 
+/// A server that takes so many.
+async fn limited() -> TestServer {
+    let rate = RateLimits { requests_per_second: 1, burst: BURST, ..RateLimits::default() };
+    TestServer::start_as(Config { rate, ..Config::default() }).await
+}
+
 /// Whether a client who sends `BURST` of these is told by the next call, or the one after, that it
 /// asks too fast.
 async fn is_counted(body: &str) -> bool {
-    let rate = RateLimits { requests_per_second: 1, burst: BURST, ..RateLimits::default() };
-    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
+    let server = limited().await;
     for _ in 0..5 {
         for _ in 0..BURST {
             server.post(body).await;
@@ -179,8 +180,7 @@ async fn rubbish_counts_for_the_rate_limit() {
 
 #[tokio::test]
 async fn who_sends_rubbish_too_fast_is_turned_away() {
-    let rate = RateLimits { requests_per_second: 1, burst: BURST, ..RateLimits::default() };
-    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
+    let server = limited().await;
     let mut refused = None;
     for _ in 0..5 * BURST {
         let (status, answer) = server.post("nonsense").await;
@@ -203,10 +203,8 @@ fn padded(bytes: usize) -> Vec<u8> {
 /// Posts until the answer has this status.
 async fn until_status(server: &TestServer, expected: u16, body: &[u8]) {
     let body = std::str::from_utf8(body).unwrap();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while server.post(body).await.0 != expected {
-        assert!(tokio::time::Instant::now() < deadline, "never {expected}");
-    }
+    let what = format!("the status {expected}");
+    eventually_asked(&what, async || server.post(body).await.0 == expected).await;
 }
 
 #[tokio::test]
@@ -220,13 +218,12 @@ async fn messages_share_the_memory_of_bodies_and_wait_for_it() {
     };
     let server = TestServer::start_with(limits).await;
     let text = padded(100 * KIB as usize);
-    let (mut slow, mut other) =
-        (raw_websocket(&server, "\r\n\r\n").await, raw_websocket(&server, "\r\n\r\n").await);
+    let (mut slow, mut other) = (raw_websocket(&server).await, raw_websocket(&server).await);
     let (first, rest) = text.split_at(1_000);
     slow.write_all(&header(0x81, text.len() as u64)).await.unwrap();
     slow.write_all(first).await.unwrap();
     until_status(&server, 503, &text).await;
-    other.write_all(&[header(0x81, text.len() as u64), text.clone()].concat()).await.unwrap();
+    send(&mut other, &text).await;
     let early = tokio::time::timeout(Duration::from_millis(300), read_message(&mut other)).await;
     assert!(early.is_err(), "there is no memory to read it: {early:?}");
 
@@ -243,12 +240,11 @@ async fn a_message_that_takes_too_long_ends_the_connection() {
     let limits = Limits { body_timeout_ms: 300, ..Limits::default() };
     let server = TestServer::start_with(limits).await;
     for start in [header(0x81, 100), [header(0x01, 1), b" ".to_vec()].concat()] {
-        let mut stream = raw_websocket(&server, "\r\n\r\n").await;
-        let text = padded(60);
-        stream.write_all(&[header(0x81, 60), text].concat()).await.unwrap();
+        let mut stream = raw_websocket(&server).await;
+        send(&mut stream, &padded(60)).await;
         assert_eq!("answered", outcome(&read_message(&mut stream).await));
         stream.write_all(&start).await.unwrap();
-        ends(&mut stream, "a message that is never whole").await;
+        read_whole(&mut stream).await;
     }
 }
 
@@ -257,7 +253,7 @@ async fn a_call_too_many_is_refused_before_it_waits_to_read() {
     // A client reads one at a time.
     let limits = Limits { client_share_percent: 1, websocket_calls_max: 2, ..Limits::default() };
     let server = TestServer::start_with(limits).await;
-    let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+    let mut stream = raw_websocket(&server).await;
     let (world, (locked, is_locked)) = (Arc::clone(&server.world), mpsc::channel());
     let (release, released) = mpsc::channel::<()>();
     let holder = std::thread::spawn(move || {
@@ -270,9 +266,7 @@ async fn a_call_too_many_is_refused_before_it_waits_to_read() {
         let params = json!([key(1).address()]);
         let call =
             json!({"jsonrpc": "2.0", "id": id, "method": "txpool_contentFrom", "params": params});
-        let text = call.to_string();
-        stream.write_all(&header(0x81, text.len() as u64)).await.unwrap();
-        stream.write_all(text.as_bytes()).await.unwrap();
+        send(&mut stream, call.to_string().as_bytes()).await;
     }
     for _ in 0..3 {
         let answer = tokio::time::timeout(PATIENCE, read_message(&mut stream)).await;

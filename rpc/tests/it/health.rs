@@ -4,27 +4,18 @@ use rpc::ports::Check;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-use crate::client::{PATIENCE, TestServer, exchange, transfer};
+use crate::client::{TestServer, assert_has, eventually_asked, exchange, transfer};
 
 #[tokio::test]
 async fn readiness_lists_each_check_and_fails_with_one() {
     let server = TestServer::start().await;
     assert_eq!((200, "ok\n".to_owned()), server.get("/healthz").await);
-    let (status, body) = server.get("/readyz").await;
-    let body: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((200, true), (status, body["ready"].as_bool().unwrap()));
+    assert_eq!(json!(true), server.found("/readyz").await["ready"]);
     let lag = Check { name: "lag", is_ok: false, detail: "9 blocks behind".to_owned() };
     server.world.state().checks.push(lag);
     // What was seen a moment ago is told to others, too.
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    let body = loop {
-        let (status, body) = server.get("/readyz").await;
-        if status == 503 {
-            break body;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "still ready");
-    };
-    let body: Value = serde_json::from_str(&body).unwrap();
+    eventually_asked("not ready", async || server.get("/readyz").await.0 == 503).await;
+    let (_, body) = server.get_json("/readyz").await;
     let expected = json!({"name": "lag", "ok": false, "detail": "9 blocks behind"});
     assert_eq!(expected, body["checks"][1]);
 }
@@ -32,10 +23,9 @@ async fn readiness_lists_each_check_and_fails_with_one() {
 #[tokio::test]
 async fn a_wrong_clock_is_told_and_leaves_the_node_ready() {
     let server = TestServer::start().await;
-    let (status, body) = server.get("/readyz").await;
-    let body: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((200, &json!(true)), (status, &body["ready"]));
-    assert_eq!(json!({"ok": false, "detail": "it is wrong"}), body["clock"]);
+    let body = server.found("/readyz").await;
+    let clock = json!({"ok": false, "detail": "it is wrong"});
+    assert_has(&body, &json!({"ready": true, "clock": clock}));
     let is_told = |check: &Value| check["name"] == "clock";
     assert!(!body["checks"].as_array().unwrap().iter().any(is_told), "{body}");
 }
@@ -68,11 +58,4 @@ async fn a_message_without_a_call_gets_no_answer() {
     for message in [notification.to_owned(), format!("[{notification},{notification}]")] {
         assert_eq!((204, String::new()), server.post(&message).await, "{message}");
     }
-}
-
-#[tokio::test]
-async fn other_paths_and_methods_are_refused() {
-    let server = TestServer::start().await;
-    assert_eq!(404, server.get("/nothing").await.0);
-    assert_eq!(426, server.get("/").await.0);
 }

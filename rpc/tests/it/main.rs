@@ -12,6 +12,7 @@
 mod admin;
 mod agents;
 mod batches;
+mod bodies;
 mod calls;
 mod client;
 mod discover;

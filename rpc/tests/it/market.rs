@@ -1,13 +1,12 @@
 //! What requesters ask: payloads, answers, prices, elections.
 
 use serde_json::{Value, json};
-use types::tx::{
-    AgentCall, AgentRegister, CallPrices, HexBytes, MinerBond, MinerOffer, WorkLimits,
-};
-use types::{Amount, Body, Hash, ids};
+use types::tx::{AgentCall, AgentRegister, HexBytes};
+use types::{Body, Hash, ids};
 
-use crate::client::{TestServer, signed};
-use crate::world::{CHAIN_ID, key};
+use crate::bodies::{bond, call, offer};
+use crate::client::{NOT_FOUND, TestServer, assert_has, signed};
+use crate::world::key;
 
 const BOND: u64 = 10_000_000;
 
@@ -47,30 +46,16 @@ async fn send(server: &TestServer, (seed, nonce): (u8, u64), body: &Body) {
     server.send(&signed(&key(seed), nonce, body)).await;
 }
 
-/// What an error says.
-async fn rejection(server: &TestServer, method: &str, question: Value) -> Value {
-    let (.., mut error) = server.error(method, question).await;
-    error["data"].take()
-}
-
 /// The agent, and five miners of which the last one wants twice as much.
 async fn market() -> TestServer {
     let server = TestServer::start_v8().await;
     let register = AgentRegister { agent_id: agent(), metadata: metadata() };
     send(&server, (1, 0), &Body::AgentRegister(register)).await;
     for seed in 2..=6 {
-        let bond = Body::MinerBond(MinerBond { amount: Amount::new(BOND) });
-        send(&server, (seed, 0), &bond).await;
-        let per_call = Amount::new(if seed == 6 { 2_000 } else { 1_000 });
-        let offer = MinerOffer {
-            executor: format!("model-1:{}", manifest()),
-            capacity: 1,
-            per_call,
-            prompt_per_m: Amount::new(1_000_000),
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        };
-        send(&server, (seed, 1), &Body::MinerOffer(offer)).await;
+        send(&server, (seed, 0), &bond(BOND)).await;
+        let per_call = if seed == 6 { 2_000 } else { 1_000 };
+        let executor = format!("model-1:{}", manifest());
+        send(&server, (seed, 1), &offer(&executor, 1, [per_call, 1_000_000, 0, 0])).await;
     }
     server.world.commit();
     server
@@ -84,8 +69,7 @@ async fn arguments_become_a_payload_and_results_become_values() {
         "agentId": agent(), "method": "judge", "args": {"stars": stars, "review": "good"},
     });
     let encoded = server.result("ombra_encodeCall", asked).await;
-    assert_eq!(encoded["signature"], "judge(string,uint256)");
-    assert_eq!(encoded["version"], "1.0.0");
+    assert_has(&encoded, &json!({"signature": "judge(string,uint256)", "version": "1.0.0"}));
     let payload = encoded["payload"].as_str().unwrap();
     assert!(payload.starts_with(encoded["selector"].as_str().unwrap()), "{encoded}");
     assert!(payload.contains(&"f".repeat(64)), "{payload}");
@@ -133,11 +117,10 @@ async fn what_is_no_argument_and_no_answer_is_told_with_its_place() {
     ];
     for (method, mut question, field) in cases {
         question["agentId"] = json!(agent());
-        let error = rejection(&server, method, question.clone()).await;
-        assert_eq!((&error["code"], &error["field"]), (&json!("INVALID_PARAMS"), &json!(field)));
+        server.wrong_param(method, question.clone(), field).await;
         question["agentId"] = json!(Hash::ZERO);
         if field.starts_with("args") {
-            assert_eq!("NOT_FOUND", rejection(&server, method, question).await["code"]);
+            server.refused(method, question, NOT_FOUND).await;
         }
     }
 }
@@ -153,16 +136,16 @@ async fn an_estimate_has_prices_that_enough_miners_accept_and_what_is_held() {
     let limits = json!({"inputTokens": 10, "outputTokens": 10, "fuel": 0});
     let told = ask(json!({"limits": limits, "committeeSize": 1})).await;
     assert_eq!(told["prices"]["perCall"], "1000", "four are enough with two to spare");
-    assert_eq!((&told["needed"], &told["eligible"]), (&json!(1), &json!(4)));
-    assert_eq!((&told["budget"], &told["floor"]), (&json!("1010"), &json!("1217")));
-    assert_eq!((&told["enough"], &told["royalty"]), (&json!(true), &json!("7")));
+    let expected = json!({"needed": 1, "eligible": 4, "budget": "1010", "floor": "1217",
+        "enough": true, "royalty": "7"});
+    assert_has(&told, &expected);
     let told = ask(json!({"limits": limits})).await;
     assert_eq!(told["prices"]["perCall"], "2000", "of three two to spare are all five");
     let told = ask(json!({"limits": limits, "appealable": true})).await;
-    assert_eq!((&told["needed"], &told["enough"]), (&json!(10), &json!(false)));
+    assert_has(&told, &json!({"needed": 10, "enough": false}));
     let told = ask(json!({"payload": "0x01020304"})).await;
     let limits = &told["limits"];
-    assert_eq!((&limits["outputTokens"], &limits["fuel"]), (&json!(200), &json!(0)));
+    assert_has(limits, &json!({"outputTokens": 200, "fuel": 0}));
     assert_eq!(limits["inputTokens"], 2 * (8 + 4 + 512) + 100, "what was written is read again");
     let prices = json!({"perCall": "999", "promptPerM": "1000000", "completionPerM": "0",
         "fuelPerG": "0"});
@@ -172,33 +155,12 @@ async fn an_estimate_has_prices_that_enough_miners_accept_and_what_is_held() {
 #[tokio::test]
 async fn an_election_is_told_with_everybody_who_took_part() {
     let server = market().await;
-    let call_id = ids::compute_call_id(CHAIN_ID, &key(1).address(), 1);
     let encoded = json!({"agentId": agent(), "method": "judge", "args": ["good", 1]});
     let encoded = server.result("ombra_encodeCall", encoded).await;
     let payload = HexBytes::parse(encoded["payload"].as_str().unwrap()).unwrap();
-    let call = AgentCall {
-        call_id,
-        agent_id: agent(),
-        agent_version: "1.0.0".to_owned(),
-        payload,
-        consensus: "majority".to_owned(),
-        committee_size: 3,
-        prices: CallPrices {
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::new(1_000_000),
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        },
-        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 100 },
-        max_fee: Amount::new(10_000),
-        timeout_ms: 60_000,
-        threshold: None,
-        appealable: None,
-        on_result: None,
-        conversation_id: None,
-    };
-    let unknown = rejection(&server, "ombra_getElection", json!([call_id])).await;
-    assert_eq!(unknown["code"], "NOT_FOUND");
+    let call = AgentCall { payload, ..call(1, 1, agent(), [1_000, 1_000_000, 0, 0]) };
+    let call_id = call.call_id;
+    server.refused("ombra_getElection", json!([call_id]), NOT_FOUND).await;
     send(&server, (1, 1), &Body::AgentCall(call)).await;
     server.world.commit();
     let height = server.world.commit();
@@ -207,12 +169,9 @@ async fn an_election_is_told_with_everybody_who_took_part() {
     let mut expected: Vec<String> = (2..=5).map(|seed| key(seed).address().to_string()).collect();
     expected.sort_unstable();
     let candidates = held["candidates"].as_array().unwrap();
-    let addresses: Vec<_> = candidates.iter().map(|it| it["address"].clone()).collect();
+    let addresses: Vec<_> = candidates.iter().map(|it| &it["address"]).collect();
     assert_eq!(json!(addresses), json!(expected));
-    assert_eq!(candidates[0]["weight"], BOND.to_string());
-    assert_eq!(candidates[0]["leftOut"], false);
-    let none = rejection(&server, "ombra_getElection", json!([call_id, 1])).await;
-    assert_eq!(none["code"], "NOT_FOUND");
-    let none = rejection(&server, "ombra_getElection", json!([call_id, 2])).await;
-    assert_eq!(none["field"], "round");
+    assert_has(&candidates[0], &json!({"weight": BOND.to_string(), "leftOut": false}));
+    server.refused("ombra_getElection", json!([call_id, 1]), NOT_FOUND).await;
+    server.wrong_param("ombra_getElection", json!([call_id, 2]), "round").await;
 }

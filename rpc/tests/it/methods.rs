@@ -3,32 +3,28 @@
 use serde_json::{Value, json};
 use types::randomness::Input;
 use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister, ToolCall};
-use types::{Amount, Body, Hash, Keypair, Signature, ids};
+use types::{Body, Hash, Keypair, Signature, ids};
 
-use crate::client::{TestServer, chat_turn, claim, signed, transfer, turn};
+use crate::client::{
+    INVALID_PARAMS, NOT_FOUND, TestServer, assert_has, chat_turn, claim, request_body, signed,
+    transfer, turn,
+};
 use crate::world::{CHAIN_ID, FUNDED, FUNDS, NOW, key};
 
 const PROMPT: &str = "What is 1+1? \u{1f600}";
 
-fn request(submitter: &Keypair, nonce: u64) -> (Hash, String) {
-    let from = submitter.address().to_string();
-    let agent_run_id = ids::compute_agent_run_id(&from, nonce, PROMPT);
+fn request(seed: u8) -> (Hash, String) {
     let body = AgentRequest {
-        agent_run_id,
-        conversation_id: Hash::digest(b"conversation"),
-        prompt: PROMPT.to_owned(),
         tools_whitelist: vec!["search".to_owned()],
-        max_fee: Amount::new(10_000),
         max_steps: 5,
-        prompt_blob_id: None,
         model_hint: Some("big".to_owned()),
-        protection: types::Late::default(),
-        agent: types::Late::default(),
+        ..request_body(seed, 0, PROMPT)
     };
-    (agent_run_id, signed(submitter, nonce, &Body::AgentRequest(body)))
+    (body.agent_run_id, signed(&key(seed), 0, &Body::AgentRequest(body)))
 }
 
-fn step(miner: &Keypair, nonce: u64, agent_run_id: Hash, step_index: u64) -> String {
+/// A step of the miner of [`run_in_progress`].
+fn step(nonce: u64, agent_run_id: Hash, step_index: u64) -> String {
     let call = ToolCall {
         name: "search".to_owned(),
         args_hash: Hash::ZERO,
@@ -45,17 +41,17 @@ fn step(miner: &Keypair, nonce: u64, agent_run_id: Hash, step_index: u64) -> Str
         tool_calls: Some(vec![call]),
         output_blob_id: None,
     };
-    signed(miner, nonce, &Body::AgentStep(body))
+    signed(&key(2), nonce, &Body::AgentStep(body))
 }
 
 /// Sends and includes request, claim and two steps; answers the run's id.
 async fn run_in_progress(server: &TestServer) -> Hash {
-    let (id, tx) = request(&key(1), 0);
+    let (id, tx) = request(1);
     server.send(&tx).await;
     server.world.commit();
     server.send(&claim(2, 0, id)).await;
-    server.send(&step(&key(2), 1, id, 0)).await;
-    server.send(&step(&key(2), 2, id, 3)).await;
+    server.send(&step(1, id, 0)).await;
+    server.send(&step(2, id, 3)).await;
     server.world.commit();
     id
 }
@@ -67,11 +63,11 @@ async fn build_and_send(server: &TestServer, method: &str, key: &Keypair, fields
     params["publicKey"] = json!(key.public_key());
     let built = server.result(method, params).await;
     let message = built["signingMessage"].as_str().unwrap();
-    assert_eq!(built["hash"], built["signingMessage"]);
-    assert_eq!(Hash::digest(built["payload"].as_str().unwrap().as_bytes()).to_string(), message);
-    let signature: Signature = key.sign(message.as_bytes());
     // The text and not the value, whose members are in another order.
     let payload = built["payload"].as_str().unwrap();
+    assert_eq!(built["hash"], built["signingMessage"]);
+    assert_eq!(Hash::digest(payload.as_bytes()).to_string(), message);
+    let signature: Signature = key.sign(message.as_bytes());
     let params = format!(r#"{{"tx":{payload},"signature":"{signature}"}}"#);
     let sent = server.call_raw("ombra_sendSigned", &params).await;
     assert_eq!(sent["result"]["hash"], built["hash"], "{method}: {sent}");
@@ -83,32 +79,26 @@ async fn build_and_send(server: &TestServer, method: &str, key: &Keypair, fields
 async fn chain_info_names_the_chain_and_its_tip() {
     let server = TestServer::start().await;
     // Holds 10,000.
-    server.send(&request(&key(1), 0).1).await;
+    server.send(&request(1).1).await;
     server.world.commit();
     let info = server.result("ombra_chainInfo", json!([])).await;
-    assert_eq!(info["chainId"], "test-chain");
-    assert_eq!((&info["height"], &info["validators"]), (&json!(1), &json!(1)));
-    assert_eq!(info["forks"], json!({"v6": 0, "validatorVote": 0}));
+    let expected = json!({"chainId": "test-chain", "height": 1, "validators": 1, "syncing": false,
+        "forks": {"v6": 0, "validatorVote": 0}});
+    assert_has(&info, &expected);
     assert_eq!(info["params"]["maxTxBytes"], 131_072);
-    assert_eq!(info["syncing"], false);
     let fees = server.result("ombra_feeSchedule", json!([])).await;
     assert_eq!(fees["chatTurnFee"], "100");
     let supply = server.result("ombra_getSupply", json!([])).await;
     let all = u64::from(FUNDED) * FUNDS;
     assert_eq!(supply["circulating"], (all - 10_000).to_string());
     let validators = server.result("ombra_getValidators", json!([])).await;
-    assert_eq!(validators[0]["power"], 10);
     let vote = json!({"candidateKey": key(98).public_key(), "power": 3, "expiresAt": NOW});
-    assert_eq!(
-        (&validators[0]["votes"], &validators[0]["equivocations"]),
-        (&json!([vote]), &json!(5))
-    );
+    assert_has(&validators[0], &json!({"power": 10, "votes": [vote], "equivocations": 5}));
     let evidence = &validators[0]["evidence"][0];
-    assert_eq!((&evidence["height"], &evidence["kind"]), (&json!(7), &json!("precommit")));
+    assert_has(evidence, &json!({"height": 7, "kind": "precommit"}));
     assert_eq!(evidence["messages"][0]["blockHash"], json!(Hash::ZERO));
     assert_eq!(evidence["messages"][1].get("blockHash"), None);
-    let (number, code, _) = server.error("ombra_getValidators", json!([99])).await;
-    assert_eq!((-32051, "NOT_FOUND"), (number, code.as_str()));
+    server.refused("ombra_getValidators", json!([99]), NOT_FOUND).await;
 }
 
 #[tokio::test]
@@ -120,8 +110,7 @@ async fn a_block_from_v7_on_tells_its_randomness_and_proves_it() {
     let proof = block["randomnessProof"].as_str().unwrap().parse().unwrap();
     let proved = input.verify(&key(99).public_key(), &proof).expect("a proof of the proposer");
     assert_eq!(block["randomness"], json!(proved));
-    let (_, rest) = server.get("/api/chain/block/1").await;
-    let rest: Value = serde_json::from_str(&rest).unwrap();
+    let rest = server.found("/api/chain/block/1").await;
     for member in ["randomness", "randomnessProof"] {
         assert_eq!(block[member], rest[member]);
     }
@@ -145,17 +134,14 @@ async fn a_block_is_found_by_index_by_hash_and_as_the_latest() {
     let latest = server.result("ombra_getBlock", json!(["latest", false])).await;
     assert_eq!(latest["transactions"], json!([hash]));
     for missing in [json!([2]), json!([0]), json!([Hash::ZERO])] {
-        let (number, code, _) = server.error("ombra_getBlock", missing).await;
-        assert_eq!((-32051, "NOT_FOUND"), (number, code.as_str()));
+        server.refused("ombra_getBlock", missing, NOT_FOUND).await;
     }
 }
 
 #[tokio::test]
 async fn blocks_are_paged_newest_first_while_new_ones_arrive() {
     let server = TestServer::start().await;
-    for _ in 0..5 {
-        server.world.commit();
-    }
+    server.world.commit_many(5);
     let indexes = |page: &Value| -> Vec<u64> {
         page["items"].as_array().unwrap().iter().map(|b| b["index"].as_u64().unwrap()).collect()
     };
@@ -178,13 +164,13 @@ async fn an_account_shows_what_is_pending_and_an_unknown_one_is_zero() {
     let address = key(1).address();
     server.send(&transfer(1, 0)).await;
     let account = server.result("ombra_getAccount", json!([address])).await;
-    assert_eq!((&account["nonce"], &account["pendingNonce"]), (&json!(0), &json!(1)));
-    assert_eq!(account["balanceOmbra"], "1500.000000");
-    assert_eq!(account["isMiner"], false);
+    let expected = json!({"nonce": 0, "pendingNonce": 1, "balanceOmbra": "1500.000000",
+        "isMiner": false});
+    assert_has(&account, &expected);
     let other_form = server.result("ombra_getAccount", json!([format!("ox{address}")])).await;
     assert_eq!(other_form, account);
     let nobody = server.result("ombra_getAccount", json!([key(77).address()])).await;
-    assert_eq!((&nobody["balance"], &nobody["nonce"]), (&json!("0"), &json!(0)));
+    assert_has(&nobody, &json!({"balance": "0", "nonce": 0}));
 }
 
 #[tokio::test]
@@ -200,7 +186,7 @@ async fn account_transactions_are_paged_without_gap_or_repeat() {
     loop {
         let page = server.result("ombra_getAccountTransactions", params.clone()).await;
         for item in page["items"].as_array().unwrap() {
-            assert_eq!((&item["direction"], &item["type"]), (&json!("out"), &json!("TRANSFER")));
+            assert_has(item, &json!({"direction": "out", "type": "TRANSFER"}));
             nonces.push(item["nonce"].as_u64().unwrap());
         }
         if page["nextCursor"].is_null() {
@@ -220,9 +206,9 @@ async fn a_run_is_told_with_the_texts_of_its_transactions() {
     let server = TestServer::start().await;
     let id = run_in_progress(&server).await;
     let run = server.result("ombra_getAgentRun", json!([id])).await;
-    assert_eq!((&run["status"], &run["prompt"]), (&json!("running"), &json!(PROMPT)));
-    assert_eq!((&run["modelInfo"], &run["stepCount"]), (&json!("model-7b"), &json!(2)));
-    assert_eq!(run["minerAddress"], json!(key(2).address()));
+    let expected = json!({"status": "running", "prompt": PROMPT, "modelInfo": "model-7b",
+        "stepCount": 2, "minerAddress": key(2).address()});
+    assert_has(&run, &expected);
     assert!(run.get("finishTx").is_none() && run.get("minerReward").is_none(), "{run}");
 
     let steps = server.result("ombra_getAgentSteps", json!({"agentRunId": id, "limit": 1})).await;
@@ -237,54 +223,44 @@ async fn a_run_is_told_with_the_texts_of_its_transactions() {
         "userRefund": "9780", "networkFee": "200"});
     assert_eq!(settlement, expected);
     for method in ["ombra_getAgentRun", "ombra_getAgentSteps", "ombra_settlement"] {
-        let (number, _, _) = server.error(method, json!([Hash::ZERO])).await;
-        assert_eq!(-32051, number, "{method}");
+        server.refused(method, json!([Hash::ZERO]), NOT_FOUND).await;
     }
 }
 
 #[tokio::test]
 async fn punished_keys_are_listed_page_by_page_by_both_interfaces() {
     let server = TestServer::start().await;
-    let first = server.result("ombra_listPunishedKeys", json!({"limit": 2})).await;
-    let rest = json!([{"cursor": first["nextCursor"]}]);
-    let rest = server.result("ombra_listPunishedKeys", rest).await;
-    assert_eq!(json!(null), rest["nextCursor"]);
-    let items: Vec<Value> =
-        [&first, &rest].iter().flat_map(|page| page["items"].as_array().unwrap().clone()).collect();
+    let pages = server.pages("ombra_listPunishedKeys", json!({"limit": 2})).await;
     let mut keys = [96, 97, 98].map(|seed| key(seed).public_key());
     keys.sort_unstable();
-    let expected = keys
-        .iter()
-        .zip(5..)
-        .map(|(key, at)| json!({"publicKey": key, "address": key.address(), "punishedAt": at}));
-    assert_eq!(expected.collect::<Vec<_>>(), items);
-    let (status, all) = server.get("/api/chain/punished-keys").await;
-    let all: Value = serde_json::from_str(&all).unwrap();
-    assert_eq!((200, &json!(items), &Value::Null), (status, &all["items"], &all["nextCursor"]));
+    let items: Vec<Value> = (5..)
+        .zip(&keys)
+        .map(|(at, key)| json!({"publicKey": key, "address": key.address(), "punishedAt": at}))
+        .collect();
+    let told: Vec<&Value> = pages.iter().map(|page| &page["items"]).collect();
+    assert_eq!(json!([items[..2], items[2..]]), json!(told));
+    let all = server.found("/api/chain/punished-keys").await;
+    assert_has(&all, &json!({"items": items, "nextCursor": null}));
 }
 
 #[tokio::test]
 async fn runs_are_listed_by_filter_newest_first() {
     let server = TestServer::start().await;
     let id = run_in_progress(&server).await;
-    let (newer, tx) = request(&key(3), 0);
+    let (newer, tx) = request(3);
     server.send(&tx).await;
     server.world.commit();
-    let ids = |page: Value| -> Vec<String> {
-        let items = page["items"].as_array().unwrap().clone();
-        items.iter().map(|run| run["agentRunId"].as_str().unwrap().to_owned()).collect()
-    };
-    let all = server.result("ombra_listAgentRuns", json!([])).await;
-    assert_eq!(vec![newer.to_string(), id.to_string()], ids(all));
-    let running = server.result("ombra_listAgentRuns", json!({"status": "running"})).await;
-    assert_eq!(vec![id.to_string()], ids(running));
-    let by_submitter = json!([{"submitter": key(3).address()}, {"limit": 5}]);
-    let by_submitter = server.result("ombra_listAgentRuns", by_submitter).await;
-    assert_eq!(vec![newer.to_string()], ids(by_submitter));
-    let (number, code, error) =
-        server.error("ombra_listAgentRuns", json!({"status": "sleeping"})).await;
-    assert_eq!((-32602, "INVALID_PARAMS"), (number, code.as_str()));
-    assert_eq!(error["data"]["field"], "status");
+    for (filter, expected) in [
+        (json!([]), vec![newer, id]),
+        (json!({"status": "running"}), vec![id]),
+        (json!([{"submitter": key(3).address()}, {"limit": 5}]), vec![newer]),
+    ] {
+        let page = server.result("ombra_listAgentRuns", filter.clone()).await;
+        let runs = page["items"].as_array().unwrap().iter();
+        let ids: Vec<&Value> = runs.map(|run| &run["agentRunId"]).collect();
+        assert_eq!(json!(expected), json!(ids), "{filter}");
+    }
+    server.wrong_param("ombra_listAgentRuns", json!({"status": "sleeping"}), "status").await;
 }
 
 #[tokio::test]
@@ -294,10 +270,10 @@ async fn every_builder_gives_what_its_signer_can_send() {
     let request = json!({"prompt": PROMPT, "maxFee": "10000", "maxSteps": 5, "seed": "s"});
     let tx = build_and_send(&server, "ombra_buildAgentRequest", &user, request).await;
     let expected = ids::compute_agent_run_id(&user.address().to_string(), 0, PROMPT);
-    assert_eq!(tx["agentRunId"], json!(expected));
     let now = json!([user.address(), "s", NOW]);
     let conversation = server.result("ombra_computeConversationId", now).await;
-    assert_eq!(tx["conversationId"], conversation["conversationId"]);
+    let conversation = &conversation["conversationId"];
+    assert_has(&tx, &json!({"agentRunId": expected, "conversationId": conversation}));
     server.world.commit();
     let id = tx["agentRunId"].clone();
 
@@ -309,11 +285,11 @@ async fn every_builder_gives_what_its_signer_can_send() {
     server.world.commit();
     let finish = json!({"agentRunId": id, "status": "completed", "finalAnswerInline": "2"});
     let finish = build_and_send(&server, "ombra_buildAgentFinish", &miner, finish).await;
-    assert_eq!((&finish["minerReward"], &finish["nonce"]), (&json!("9"), &json!(2)));
+    assert_has(&finish, &json!({"minerReward": "9", "nonce": 2}));
     server.world.commit();
     let run = server.result("ombra_getAgentRun", json!([id])).await;
-    assert_eq!((&run["status"], &run["finalAnswerInline"]), (&json!("completed"), &json!("2")));
-    assert_eq!(run["userRefund"], "9891");
+    let expected = json!({"status": "completed", "finalAnswerInline": "2", "userRefund": "9891"});
+    assert_has(&run, &expected);
 
     let turn = json!({"conversationId": Hash::ZERO, "role": "user", "content": "hi",
         "agentRunId": id, "attachments": [{"type": "file", "blobId": "b"}]});
@@ -342,17 +318,14 @@ async fn a_builder_refuses_what_the_chain_would_refuse() {
     let (from, key) = (key(1).address(), key(1).public_key());
     let role = json!({"from": from, "publicKey": key, "conversationId": Hash::ZERO,
         "role": "robot", "content": "x"});
-    let (number, code, error) = server.error("ombra_buildChatTurn", role).await;
-    assert_eq!((-32050, "INVALID_FIELD"), (number, code.as_str()));
-    assert_eq!(error["data"]["field"], "role");
+    let data = server.refused("ombra_buildChatTurn", role, (-32050, "INVALID_FIELD")).await;
+    assert_eq!(data["field"], "role");
     let other = json!({"from": crate::world::key(9).address(), "publicKey": key,
         "to": from, "amount": "1"});
-    let (number, code, _) = server.error("ombra_buildTransfer", other).await;
-    assert_eq!((-32050, "ADDRESS_MISMATCH"), (number, code.as_str()));
+    server.refused("ombra_buildTransfer", other, (-32050, "ADDRESS_MISMATCH")).await;
     let amount = json!([{"from": from, "publicKey": key, "to": from, "amount": 1}]);
-    let (number, _, error) = server.error("ombra_buildTransfer", amount).await;
-    assert_eq!((-32602, &json!("amount")), (number, &error["data"]["field"]));
-    assert_eq!(error["data"]["got"], "1");
+    let data = server.wrong_param("ombra_buildTransfer", amount, "amount").await;
+    assert_eq!(data["got"], "1");
 }
 
 #[tokio::test]
@@ -368,20 +341,13 @@ async fn conversations_tell_who_speaks_for_the_run() {
     }
     server.world.commit();
     let page = server.result("ombra_getConversation", json!([Hash::digest(b"conversation")])).await;
-    let told: Vec<(&Value, &Value)> = page["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|turn| (&turn["content"], &turn["relation"]))
-        .collect();
-    let (user, miner, other) = (json!("submitter"), json!("miner"), json!("other"));
-    let expected = [(json!("a"), user), (json!("b"), miner), (json!("c"), other)];
-    assert_eq!(expected.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>(), told);
+    let turns = page["items"].as_array().unwrap().iter();
+    let told: Vec<_> = turns.map(|turn| (&turn["content"], &turn["relation"])).collect();
+    assert_eq!(json!([["a", "submitter"], ["b", "miner"], ["c", "other"]]), json!(told));
     let hash = page["items"][0]["hash"].clone();
     let one = server.result("ombra_getChatTurn", json!([hash])).await;
     assert_eq!(one, page["items"][0]);
-    let (number, _, _) = server.error("ombra_getChatTurn", json!([Hash::ZERO])).await;
-    assert_eq!(-32051, number);
+    server.refused("ombra_getChatTurn", json!([Hash::ZERO]), NOT_FOUND).await;
 }
 
 #[tokio::test]
@@ -392,21 +358,15 @@ async fn a_page_of_long_texts_ends_early_and_goes_on() {
         server.send(&turn(1, nonce, &"x".repeat(16_000))).await;
     }
     server.world.commit();
-    let mut lengths = Vec::new();
-    let mut params = json!({"conversationId": Hash::ZERO});
-    loop {
-        let page = server.result("ombra_getConversation", params.clone()).await;
-        lengths.push(page["items"].as_array().unwrap().len());
-        if page["nextCursor"].is_null() {
-            break;
-        }
-        params["cursor"] = page["nextCursor"].clone();
-    }
+    let all = json!({"conversationId": Hash::ZERO});
+    let pages = server.pages("ombra_getConversation", all).await;
+    let lengths: Vec<_> =
+        pages.iter().map(|page| page["items"].as_array().unwrap().len()).collect();
     assert_eq!(vec![2, 2, 1], lengths);
 }
 
 #[tokio::test]
-async fn miners_blobs_and_proofs_are_answered() {
+async fn miners_and_blobs_are_answered() {
     let server = TestServer::start().await;
     let body = MinerRegister {
         name: "m".to_owned(),
@@ -417,12 +377,10 @@ async fn miners_blobs_and_proofs_are_answered() {
         server.send(&signed(&key(seed), 0, &Body::MinerRegister(body.clone()))).await;
     }
     server.world.commit();
-    let first = server.result("ombra_listMiners", json!([{"limit": 1}])).await;
-    let second = json!([{"limit": 1, "cursor": first["nextCursor"]}]);
-    let second = server.result("ombra_listMiners", second).await;
-    assert_eq!(second["nextCursor"], Value::Null);
-    assert_ne!(first["items"][0]["address"], second["items"][0]["address"]);
-    let miner = &first["items"][0];
+    let pages = server.pages("ombra_listMiners", json!({"limit": 1})).await;
+    assert_eq!(2, pages.len());
+    let [miner, other] = [&pages[0]["items"][0], &pages[1]["items"][0]];
+    assert_ne!(miner["address"], other["address"]);
     for params in [json!([miner["minerId"]]), json!({"address": miner["address"]})] {
         assert_eq!(&server.result("ombra_getMiner", params).await, miner);
     }
@@ -431,19 +389,39 @@ async fn miners_blobs_and_proofs_are_answered() {
 
     server.world.add_blob("b", "text/plain", b"abc");
     assert_eq!(server.result("ombra_getBlob", json!(["b"])).await["final"], true);
-    assert_eq!(-32051, server.error("ombra_getBlob", json!(["c"])).await.0);
+    server.refused("ombra_getBlob", json!(["c"]), NOT_FOUND).await;
+}
 
-    let of = json!({"account": key(1).address()});
-    let proof = server.result("ombra_getProof", of).await;
-    assert_eq!((&proof["value"], &proof["header"]["index"]), (&json!("0001ff"), &json!(2)));
-    assert_eq!(proof["commit"]["blockHash"], proof["blockHash"]);
-    server.result("ombra_getProof", json!({"validators": true})).await;
+#[tokio::test]
+async fn one_thing_at_a_time_is_proved() {
+    let server = TestServer::start_v8().await;
+    server.world.commit_many(2);
+    let (who, id) = (key(1).address(), Hash::digest(b"id"));
+    let offer = json!({"miner": who, "executor": "wasm-1"});
+    for of in [
+        json!({"account": who}),
+        json!({"validators": true}),
+        json!({"bond": who}),
+        json!({"offer": offer}),
+    ] {
+        let proof = server.result("ombra_getProof", of.clone()).await;
+        let told = (&proof["value"], &proof["header"]["index"]);
+        assert_eq!(told, (&json!("0001ff"), &json!(2)), "{of}");
+        assert_eq!(proof["commit"]["blockHash"], proof["blockHash"], "{of}");
+    }
+    for kind in ["agentRun", "agent", "call"] {
+        let proof = server.result("ombra_getProof", json!({kind: id})).await;
+        assert_eq!(proof["key"], json!(id), "{kind}");
+    }
     for of in [
         json!({}),
         json!({"validators": false}),
-        json!({"account": key(1).address(), "agentRun": Hash::ZERO}),
+        json!({"offer": {"miner": who}}),
+        json!({"account": who, "agentRun": id}),
+        json!({"bond": who, "offer": offer}),
+        json!({"agent": id, "call": id}),
     ] {
-        assert_eq!(-32602, server.error("ombra_getProof", of).await.0);
+        server.refused("ombra_getProof", of, INVALID_PARAMS).await;
     }
 }
 
@@ -454,7 +432,7 @@ async fn the_pool_is_shown_by_type_and_by_sender() {
     server.send(&transfer(1, 1)).await;
     server.send(&transfer(2, 0)).await;
     let status = server.result("txpool_status", json!([])).await;
-    assert_eq!((&status["pending"], &status["queued"]), (&json!(3), &json!(0)));
+    assert_has(&status, &json!({"pending": 3, "queued": 0}));
     assert_eq!(status["types"]["TRANSFER"]["pending"], 3);
     let page = server.result("txpool_content", json!({"limit": 1})).await;
     let next = json!({"limit": 1, "cursor": page["nextCursor"]});
@@ -476,8 +454,7 @@ async fn ids_are_computed_as_the_protocol_says() {
     assert_eq!(hash, json!(Hash::digest(b"x")));
     let id = server.result("ombra_computeConversationId", json!([from])).await;
     assert_eq!(id["now"], NOW);
-    let (number, _, error) = server.error("ombra_computeAgentRunId", json!(["me", 4, ""])).await;
-    assert_eq!((-32602, &json!("from")), (number, &error["data"]["field"]));
+    server.wrong_param("ombra_computeAgentRunId", json!(["me", 4, ""]), "from").await;
 }
 
 #[tokio::test]
@@ -494,10 +471,8 @@ async fn a_simulation_says_what_would_happen_and_keeps_nothing() {
     tx.as_object_mut().unwrap().remove("signature");
     tx["amount"] = json!("x");
     let bad = server.result("ombra_simulateTransaction", json!([tx])).await;
-    assert_eq!(
-        (&bad["valid"], &bad["error"]["data"]["code"]),
-        (&json!(false), &json!("MALFORMED"))
-    );
+    let told = (&bad["valid"], &bad["error"]["data"]["code"]);
+    assert_eq!(told, (&json!(false), &json!("MALFORMED")));
     assert!(server.world.state().pending.is_empty());
 }
 
@@ -505,6 +480,6 @@ async fn a_simulation_says_what_would_happen_and_keeps_nothing() {
 async fn the_node_tells_of_itself_and_its_peers() {
     let server = TestServer::start().await;
     let info = server.result("net_info", json!([])).await;
-    assert_eq!((&info["peerId"], &info["peers"]), (&json!("12D3"), &json!(0)));
+    assert_has(&info, &json!({"peerId": "12D3", "peers": 0}));
     assert_eq!(server.result("net_peers", json!([])).await, json!([]));
 }

@@ -1,32 +1,18 @@
-//! Offers of miners: listed for an executor and for a miner, page by page, and proved.
+//! Offers of miners: listed for an executor and for a miner, page by page.
 
 use serde_json::{Value, json};
-use types::tx::{MinerBond, MinerOffer};
+use types::tx::MinerUnbond;
 use types::{Amount, Body, Hash};
 
+use crate::bodies::{bond, offer};
 use crate::client::{TestServer, signed};
 use crate::world::key;
 
 const LEAST: u64 = 10_000_000;
+const PRICES: [u64; 4] = [1, 2, 3, 4];
 
 fn model() -> String {
     format!("model-1:{}", Hash::ZERO)
-}
-
-fn bond(amount: u64) -> Body {
-    Body::MinerBond(MinerBond { amount: Amount::new(amount) })
-}
-
-fn offer(executor: &str) -> Body {
-    let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [1, 2, 3, 4].map(Amount::new);
-    Body::MinerOffer(MinerOffer {
-        executor: executor.to_owned(),
-        capacity: 7,
-        per_call,
-        prompt_per_m,
-        completion_per_m,
-        fuel_per_g,
-    })
 }
 
 /// Three miners with offers for the model, of whom 2 has the largest bond; 1 has one more.
@@ -34,26 +20,18 @@ async fn market() -> TestServer {
     let server = TestServer::start_v8().await;
     for (seed, amount) in [(1, LEAST), (2, LEAST + 1), (3, LEAST)] {
         server.send(&signed(&key(seed), 0, &bond(amount))).await;
-        server.send(&signed(&key(seed), 1, &offer(&model()))).await;
+        server.send(&signed(&key(seed), 1, &offer(&model(), 7, PRICES))).await;
     }
-    server.send(&signed(&key(1), 2, &offer("wasm-1"))).await;
+    server.send(&signed(&key(1), 2, &offer("wasm-1", 7, PRICES))).await;
     server.world.commit();
     server
 }
 
 /// Miners and executors of a list that is asked for page by page.
-async fn listed(server: &TestServer, mut question: Value) -> Vec<(String, String)> {
-    let mut listed = Vec::new();
-    loop {
-        let page = server.result("ombra_listOffers", question.clone()).await;
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let items = page["items"].as_array().unwrap();
-        listed.extend(items.iter().map(|it| (text(&it["miner"]), text(&it["executor"]))));
-        if page["nextCursor"].is_null() {
-            return listed;
-        }
-        question["cursor"] = page["nextCursor"].clone();
-    }
+async fn listed(server: &TestServer, question: Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let items = server.items("ombra_listOffers", question).await;
+    items.iter().map(|it| (text(&it["miner"]), text(&it["executor"]))).collect()
 }
 
 fn address(seed: u8) -> String {
@@ -71,7 +49,7 @@ async fn offers_for_an_executor_come_in_the_order_of_bonds_and_others_in_that_of
         assert_eq!(for_it, [of(&address(2)), of(&tied[0]), of(&tied[1])]);
         let of_one = listed(&server, json!({"miner": address(1), "limit": limit})).await;
         assert_eq!(of_one, [(address(1), "wasm-1".to_owned()), of(&address(1))]);
-        let mut all = vec![of(&address(1)), of(&address(2)), of(&address(3))];
+        let mut all = [1, 2, 3].map(|seed| of(&address(seed))).to_vec();
         all.push((address(1), "wasm-1".to_owned()));
         let rank = |(miner, executor): &(String, String)| (miner.clone(), executor != "wasm-1");
         all.sort_by_key(rank);
@@ -96,29 +74,12 @@ async fn an_offer_is_told_with_what_its_miner_has_at_stake() {
         "bonded": LEAST.to_string(), "free": LEAST.to_string(), "counts": true,
     });
     assert_eq!(page, json!({"items": [expected], "nextCursor": null}));
-    server.send(&signed(&key(1), 3, &unbond())).await;
+    let unbond = Body::MinerUnbond(MinerUnbond { amount: Amount::new(1) });
+    server.send(&signed(&key(1), 3, &unbond)).await;
     server.world.commit();
     let page = server.result("ombra_listOffers", json!([{"executor": "wasm-1"}])).await;
     assert_eq!(page["items"][0]["counts"], false, "its bond is too small");
     let page = server.result("ombra_listOffers", json!([{"miner": address(1)}])).await;
     assert_eq!(page["items"][0]["counts"], Value::Null, "not asked for one executor");
     assert_eq!(-32602, server.error("ombra_listOffers", json!([{"executor": "wasm-2"}])).await.0);
-}
-
-fn unbond() -> Body {
-    Body::MinerUnbond(types::tx::MinerUnbond { amount: Amount::new(1) })
-}
-
-#[tokio::test]
-async fn a_bond_and_an_offer_are_proved() {
-    let server = market().await;
-    let of = json!({"bond": address(1)});
-    server.result("ombra_getProof", of.clone()).await;
-    let offer = json!({"miner": address(1), "executor": "wasm-1"});
-    server.result("ombra_getProof", json!({"offer": offer.clone()})).await;
-    let (number, ..) =
-        server.error("ombra_getProof", json!({"offer": {"miner": address(1)}})).await;
-    assert_eq!(-32602, number);
-    let two = json!({"bond": address(1), "offer": offer});
-    assert_eq!(-32602, server.error("ombra_getProof", two).await.0);
 }

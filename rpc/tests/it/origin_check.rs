@@ -1,9 +1,9 @@
 //! Which web pages may call, and by which names.
 
 use rpc::Config;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
-use crate::client::{PATIENCE, TestServer};
+use crate::client::{TestServer, read_whole};
 
 /// The status line and the headers with which a request is answered.
 async fn head(server: &TestServer, method: &str, headers: &str) -> String {
@@ -15,11 +15,13 @@ async fn head(server: &TestServer, method: &str, headers: &str) -> String {
     );
     let mut stream = server.connect().await;
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
-    let answer = String::from_utf8(answer).unwrap();
+    let answer = String::from_utf8(read_whole(&mut stream).await).unwrap();
     answer.split_once("\r\n\r\n").unwrap().0.to_owned()
 }
+
+/// What asks for a WebSocket.
+const WEBSOCKET: &str = "upgrade: websocket\r\nsec-websocket-version: 13\r\n\
+     sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 async fn status(server: &TestServer, method: &str, headers: &str) -> u16 {
     head(server, method, headers).await.split(' ').nth(1).unwrap().parse().unwrap()
@@ -31,9 +33,7 @@ async fn a_web_page_that_is_not_listed_may_not_call() {
     let page = "host: localhost\r\norigin: https://page.example\r\n";
     assert_eq!(403, status(&server, "POST", page).await);
     assert_eq!(403, status(&server, "OPTIONS", page).await);
-    let websocket = "host: localhost\r\norigin: https://page.example\r\nupgrade: websocket\r\n\
-        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-    assert_eq!(403, status(&server, "GET", websocket).await);
+    assert_eq!(403, status(&server, "GET", &format!("{page}{WEBSOCKET}")).await);
     assert_eq!(200, status(&server, "POST", "host: localhost\r\n").await);
 }
 
@@ -76,11 +76,7 @@ async fn the_page_that_the_node_serves_may_call() {
     let server = TestServer::start().await;
     let own = "host: 127.0.0.1:8777\r\norigin: http://127.0.0.1:8777\r\n";
     assert_eq!(200, status(&server, "POST", own).await);
-    let websocket = format!(
-        "{own}upgrade: websocket\r\nsec-websocket-version: 13\r\n\
-         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    );
-    assert_ne!(403, status(&server, "GET", &websocket).await);
+    assert_ne!(403, status(&server, "GET", &format!("{own}{WEBSOCKET}")).await);
     let neighbour = "host: 127.0.0.1:8777\r\norigin: http://127.0.0.1:3000\r\n";
     assert_eq!(403, status(&server, "POST", neighbour).await);
     let stranger = "host: evil.example\r\norigin: http://evil.example\r\n";

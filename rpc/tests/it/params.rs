@@ -5,15 +5,13 @@ use serde_json::{Value, json};
 use types::Hash;
 
 use crate::client::TestServer;
-use crate::world::key;
+use crate::world::{FORKS, facts, key};
 
-/// The call is refused with −32602, naming this field.
+/// The call is refused with −32602, naming this field, what it has and what was expected.
 async fn refused(server: &TestServer, method: &str, params: Value, field: &str) -> Value {
-    let (number, code, error) = server.error(method, params.clone()).await;
-    assert_eq!((-32602, "INVALID_PARAMS"), (number, code.as_str()), "{method} {params}");
-    assert_eq!(error["data"]["field"], field, "{method} {params}: {error}");
-    assert!(error["data"]["expected"].is_string() && error["data"]["got"].is_string(), "{error}");
-    error
+    let data = server.wrong_param(method, params, field).await;
+    assert!(data["expected"].is_string() && data["got"].is_string(), "{data}");
+    data
 }
 
 #[tokio::test]
@@ -41,27 +39,26 @@ async fn positions_and_names_mean_the_same() {
 #[tokio::test]
 async fn a_wrong_parameter_is_named_with_its_value_and_what_was_expected() {
     let server = TestServer::start().await;
-    let error = refused(&server, "ombra_getAccount", json!(["xyz"]), "address").await;
-    assert!(error["data"]["expected"].as_str().unwrap().contains("40 lowercase hex"), "{error}");
-    assert_eq!(error["data"]["got"], "\"xyz\"");
-    refused(&server, "ombra_getAccount", json!([]), "address").await;
-    refused(&server, "ombra_getAccount", json!({}), "address").await;
-    refused(&server, "ombra_getAccount", json!([key(1).address(), 2]), "params").await;
-    refused(&server, "ombra_getAccount", json!({"adress": "x"}), "adress").await;
-    refused(&server, "ombra_getAccount", json!("x"), "params").await;
-    refused(&server, "ombra_getBlock", json!([-1]), "block").await;
-    refused(&server, "ombra_getBlock", json!([1.5]), "block").await;
-    refused(&server, "ombra_getBlock", json!(["newest"]), "block").await;
-    refused(&server, "ombra_getBlock", json!([1, "yes"]), "full").await;
-    refused(
-        &server,
-        "ombra_getTransaction",
-        json!([Hash::ZERO.to_string().to_uppercase() + "A"]),
-        "hash",
-    )
-    .await;
-    refused(&server, "ombra_getMiner", json!(["zz"]), "miner").await;
-    refused(&server, "ombra_computeAgentRunId", json!(["x", -1, "y"]), "nonce").await;
+    let data = refused(&server, "ombra_getAccount", json!(["xyz"]), "address").await;
+    assert!(data["expected"].as_str().unwrap().contains("40 lowercase hex"), "{data}");
+    assert_eq!(data["got"], "\"xyz\"");
+    let long = Hash::ZERO.to_string() + "A";
+    for (method, params, field) in [
+        ("ombra_getAccount", json!([]), "address"),
+        ("ombra_getAccount", json!({}), "address"),
+        ("ombra_getAccount", json!([key(1).address(), 2]), "params"),
+        ("ombra_getAccount", json!({"adress": "x"}), "adress"),
+        ("ombra_getAccount", json!("x"), "params"),
+        ("ombra_getBlock", json!([-1]), "block"),
+        ("ombra_getBlock", json!([1.5]), "block"),
+        ("ombra_getBlock", json!(["newest"]), "block"),
+        ("ombra_getBlock", json!([1, "yes"]), "full"),
+        ("ombra_getTransaction", json!([long]), "hash"),
+        ("ombra_getMiner", json!(["zz"]), "miner"),
+        ("ombra_computeAgentRunId", json!(["x", -1, "y"]), "nonce"),
+    ] {
+        refused(&server, method, params, field).await;
+    }
 }
 
 #[tokio::test]
@@ -71,8 +68,9 @@ async fn limits_of_pages_are_kept() {
         refused(&server, "ombra_listMiners", json!({"limit": limit}), "limit").await;
     }
     server.result("ombra_listMiners", json!({"limit": 500})).await;
-    refused(&server, "ombra_listMiners", json!({"cursor": "rubbish"}), "cursor").await;
-    refused(&server, "ombra_listMiners", json!({"cursor": 5}), "cursor").await;
+    for cursor in [json!("rubbish"), json!(5)] {
+        refused(&server, "ombra_listMiners", json!({"cursor": cursor}), "cursor").await;
+    }
     refused(&server, "ombra_listMiners", json!([{"limit": 1, "offset": 2}]), "offset").await;
 }
 
@@ -100,11 +98,7 @@ async fn an_unknown_method_is_told() {
 #[tokio::test]
 async fn a_local_interface_answers_as_the_port_does() {
     let server = TestServer::start().await;
-    let local = rpc::Local::new(
-        crate::world::facts(crate::world::FORKS),
-        &server.world.ports(),
-        &Limits::default(),
-    );
+    let local = rpc::Local::new(facts(FORKS), &server.world.ports(), &Limits::default());
     for body in [
         r#"{"jsonrpc":"2.0","id":1,"method":"ombra_chainInfo"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ombra_getBlock","params":[0]}"#,

@@ -5,7 +5,7 @@ use types::build::{Envelope, build_tx};
 use types::tx::{ForkVote, ParamVote};
 use types::{Amount, Bid, Body, Hash};
 
-use crate::client::{TestServer, chat_turn, signed, transfer};
+use crate::client::{TestServer, assert_has, chat_turn, signed, transfer};
 use crate::world::{NOW, key};
 
 /// A turn of the key of `seed` with a tip.
@@ -36,16 +36,13 @@ async fn a_block_and_its_transactions_tell_what_their_places_cost() {
         assert_eq!(fee_of(text), micro(&told["inclusionFee"]), "{told}");
         let waited = server.result("ombra_waitForTransaction", json!([hash])).await;
         assert_eq!(told, waited);
-        let (_, rest) = server.get(&format!("/api/chain/tx/{hash}")).await;
-        let rest: Value = serde_json::from_str(&rest).unwrap();
+        let rest = server.found(&format!("/api/chain/tx/{hash}")).await;
         assert_eq!(told["inclusionFee"], rest["inclusionFee"]);
     }
     let block = server.result("ombra_getBlock", json!([1])).await;
-    assert_eq!(block["baseFee"], "10");
+    assert_has(&block, &json!({"baseFee": "10", "tips": "7", "nextBaseFee": "10"}));
     assert_eq!(fee_of(&turn) + fee_of(&payment), micro(&block["inclusionFees"]));
-    assert_eq!((&block["tips"], &block["nextBaseFee"]), (&json!("7"), &json!("10")));
-    let (_, rest) = server.get("/api/chain/block/1").await;
-    let rest: Value = serde_json::from_str(&rest).unwrap();
+    let rest = server.found("/api/chain/block/1").await;
     assert_eq!(block["inclusionFees"], rest["inclusionFees"]);
 }
 
@@ -67,7 +64,7 @@ async fn before_v7_nothing_tells_of_places() {
         assert_eq!(None, answer.get(member), "{answer}");
     }
     let estimate = server.result("ombra_feeEstimate", json!([])).await;
-    assert_eq!((&estimate["active"], &estimate["inclusionFee"]), (&json!(false), &json!("0")));
+    assert_has(&estimate, &json!({"active": false, "inclusionFee": "0"}));
     assert_eq!(estimate.get("activeFrom"), None);
     let params = server.result("ombra_params", json!([])).await;
     assert_eq!(params["active"], false);
@@ -77,24 +74,21 @@ async fn before_v7_nothing_tells_of_places() {
 async fn the_fee_schedule_and_the_estimate_tell_the_price_of_the_next_block() {
     let server = TestServer::start_v7().await;
     let schedule = server.result("ombra_feeSchedule", json!([])).await;
-    let told = ["baseFee", "baseFeeFloor", "registerFee", "blobInitFee", "maxBlockWork"];
-    let told: Vec<&Value> = told.iter().map(|name| &schedule[name]).collect();
-    assert_eq!(json!(["10", "10", "10000", "1000", 200_000]), json!(told));
+    let expected = json!({"baseFee": "10", "baseFeeFloor": "10", "registerFee": "10000",
+        "blobInitFee": "1000", "maxBlockWork": 200_000});
+    assert_has(&schedule, &expected);
 
     let estimate = server.result("ombra_feeEstimate", json!([])).await;
-    assert_eq!((&estimate["blockIndex"], &estimate["active"]), (&json!(1), &json!(true)));
-    assert_eq!(estimate["activeFrom"], 0);
-    assert_eq!((&estimate["size"], &estimate["inclusionFee"]), (&json!(512), &json!("5")));
-    assert_eq!(estimate["suggestedMaxBaseFee"], "2000");
-    let zero = json!({"p10": "0", "p50": "0", "p90": "0", "sample": 0, "blocks": 0});
-    assert_eq!(zero, estimate["tips"]);
+    let expected = json!({"blockIndex": 1, "active": true, "activeFrom": 0, "size": 512,
+        "inclusionFee": "5", "suggestedMaxBaseFee": "2000",
+        "tips": {"p10": "0", "p50": "0", "p90": "0", "sample": 0, "blocks": 0}});
+    assert_has(&estimate, &expected);
     for named in [json!([1_025]), json!({"size": 1_025}), json!({"bytes": 1_025})] {
         let estimate = server.result("ombra_feeEstimate", named).await;
         assert_eq!(estimate["inclusionFee"], "11");
     }
     for wrong in [json!([0]), json!([1_u64 << 33]), json!(["512"])] {
-        let (number, _, error) = server.error("ombra_feeEstimate", wrong).await;
-        assert_eq!((-32602, &json!("size")), (number, &error["data"]["field"]), "{error}");
+        server.wrong_param("ombra_feeEstimate", wrong, "size").await;
     }
 }
 
@@ -115,33 +109,27 @@ async fn an_estimate_follows_the_tips_of_the_last_20_blocks() {
 #[tokio::test]
 async fn builders_write_what_a_place_may_cost() {
     let server = TestServer::start_v7().await;
-    let sender = |seed: u8| {
-        let key = key(seed);
-        json!({"from": key.address(), "publicKey": key.public_key(), "maxBaseFee": "50"})
-    };
-    let with = |mut members: Value, more: Value| {
-        members.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let of = |seed: u8, mut members: Value| {
+        members["from"] = json!(key(seed).address());
+        members["publicKey"] = json!(key(seed).public_key());
+        members["maxBaseFee"] = json!("50");
         members
     };
-    let turn = with(
-        sender(1),
-        json!({"tip": "7", "conversationId": Hash::ZERO, "role": "user", "content": "a"}),
-    );
+    let turn = json!({"tip": "7", "conversationId": Hash::ZERO, "role": "user", "content": "a"});
+    let mut turn = of(1, turn);
     let built = server.result("ombra_buildChatTurn", turn.clone()).await;
     let payload = built["payload"].as_str().unwrap();
     assert!(payload.contains(r#","maxBaseFee":"50","tip":"7","#), "{payload}");
 
-    let wrong = with(turn, json!({"tip": 7}));
-    let (number, _, error) = server.error("ombra_buildChatTurn", wrong).await;
-    assert_eq!((-32602, &json!("tip")), (number, &error["data"]["field"]), "{error}");
+    turn["tip"] = json!(7);
+    server.wrong_param("ombra_buildChatTurn", turn, "tip").await;
 
     // What a transfer tips is its fee.
-    let twice = with(sender(1), json!({"tip": "7", "to": key(2).address(), "amount": "1"}));
-    let (number, code, _) = server.error("ombra_buildTransfer", twice).await;
-    assert_eq!((-32050, "INVALID_FIELD"), (number, code.as_str()));
-    let vote = with(sender(99), json!({"name": "baseFeeFloor", "value": 20, "height": 5}));
+    let twice = of(1, json!({"tip": "7", "to": key(2).address(), "amount": "1"}));
+    server.refused("ombra_buildTransfer", twice, (-32050, "INVALID_FIELD")).await;
+    let vote = of(99, json!({"name": "baseFeeFloor", "value": 20, "height": 5}));
     let built = server.result("ombra_buildParamVote", vote).await;
-    assert_eq!((&built["tx"]["type"], &built["tx"]["value"]), (&json!("PARAM_VOTE"), &json!(20)));
+    assert_has(&built["tx"], &json!({"type": "PARAM_VOTE", "value": 20}));
 }
 
 #[tokio::test]
@@ -165,13 +153,10 @@ async fn votes_show_until_they_are_decided_and_cost_nothing_the_first_time_in_a_
         all.iter().find(|param| param["name"] == "registerFee").unwrap().clone()
     };
     let params = server.result("ombra_params", json!([])).await;
-    assert_eq!((&params["active"], &params["totalPower"]), (&json!(true), &json!("10")));
-    let param = of(&params);
-    assert_eq!(param["next"], json!({"value": 5_000, "height": 4}), "{param}");
-    assert_eq!(
-        (&param["value"], &param["min"], &param["max"]),
-        (&json!(10_000), &json!(0), &json!(10_000_000))
-    );
+    assert_has(&params, &json!({"active": true, "totalPower": "10"}));
+    let expected = json!({"next": {"value": 5_000, "height": 4}, "value": 10_000, "min": 0,
+        "max": 10_000_000});
+    assert_has(&of(&params), &expected);
     server.world.commit();
     let param = of(&server.result("ombra_params", json!([])).await);
     assert_eq!(param["value"], 5_000);

@@ -5,26 +5,12 @@ use types::build::{Envelope, build_tx};
 use types::tx::{AgentFinish, Transfer};
 use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
 
-use crate::client::{PATIENCE, TestServer, claim, request, signed, transfer};
+use crate::client::{TestServer, assert_has, claim, eventually, request, signed, transfer};
 use crate::world::{NOW, key};
-
-/// A path's status and JSON.
-async fn get(server: &TestServer, path: &str) -> (u16, Value) {
-    let (status, body) = server.get(path).await;
-    let json = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
-    (status, json)
-}
-
-/// The answer of a path that must be there.
-async fn found(server: &TestServer, path: &str) -> Value {
-    let (status, json) = get(server, path).await;
-    assert_eq!(200, status, "{path}: {json}");
-    json
-}
 
 /// The status and code of a rejection.
 async fn refused(server: &TestServer, path: &str) -> (u16, String) {
-    let (status, json) = get(server, path).await;
+    let (status, json) = server.get_json(path).await;
     assert!(json["error"].is_string(), "{path}: {json}");
     (status, json["code"].as_str().unwrap_or_default().to_owned())
 }
@@ -38,12 +24,10 @@ async fn a_wallet_sends_and_finds_its_transaction_pending_and_included() {
     assert_eq!((200, &json!(true)), (status, &sent["ok"]), "{body}");
     let path = format!("/api/chain/tx/{}", sent["hash"].as_str().unwrap());
 
-    let pending = found(&server, &path).await;
-    assert_eq!((&json!("pending"), &Value::Null), (&pending["status"], &pending["blockIndex"]));
+    assert_has(&server.found(&path).await, &json!({"status": "pending", "blockIndex": null}));
     server.world.commit();
-    let included = found(&server, &path).await;
-    assert_eq!((&json!("included"), &json!(1)), (&included["status"], &included["blockIndex"]));
-    assert_eq!(json!(NOW + 1_000), included["blockTimestamp"]);
+    let expected = json!({"status": "included", "blockIndex": 1, "blockTimestamp": NOW + 1_000});
+    assert_has(&server.found(&path).await, &expected);
 
     let again = server.post_to("/api/chain/tx", &text).await;
     assert_eq!((200, body), again, "a known transaction is answered as the first time");
@@ -73,7 +57,7 @@ async fn what_can_be_executed_is_shown_however_many_senders_wait_for_a_nonce() {
         state.queued = queued;
     }
     for path in ["/api/mempool", "/api/chain/mempool?limit=1"] {
-        let seen = found(&server, path).await;
+        let seen = server.found(path).await;
         assert_eq!((&json!(1_280), 1), (&seen["total"], seen["pending"].as_array().unwrap().len()));
         assert_eq!(json!(pending.hash()), seen["pending"][0]["hash"], "{path}");
     }
@@ -101,31 +85,31 @@ async fn the_place_of_a_transaction_changes_nothing_that_its_signer_wrote() {
 async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
     let server = TestServer::start().await;
     server.world.commit_many(5);
-    let list = found(&server, "/api/chain/blocks?limit=2&offset=1").await;
+    let list = server.found("/api/chain/blocks?limit=2&offset=1").await;
     let indexes: Vec<_> =
         list["blocks"].as_array().unwrap().iter().map(|it| &it["index"]).collect();
     assert_eq!((vec![&json!(4), &json!(3)], &json!(5)), (indexes, &list["total"]));
     let hash = list["blocks"][0]["hash"].as_str().unwrap().to_owned();
     for path in ["block/4".to_owned(), format!("block/{hash}"), format!("block/hash/{hash}")] {
-        let block = found(&server, &format!("/api/chain/{path}")).await;
+        let block = server.found(&format!("/api/chain/{path}")).await;
         assert_eq!((&json!(4), &json!(hash)), (&block["index"], &block["hash"]), "{path}");
     }
-    let full = found(&server, "/api/chain/blocks-full?from=2&to=3").await;
+    let full = server.found("/api/chain/blocks-full?from=2&to=3").await;
     assert_eq!((2, &Value::Null), (full["blocks"].as_array().unwrap().len(), &full["nextFrom"]));
     server.world.commit_many(500);
-    let all = found(&server, "/api/chain/blocks-full").await;
+    let all = server.found("/api/chain/blocks-full").await;
     assert_eq!((500, &json!(501)), (all["blocks"].as_array().unwrap().len(), &all["nextFrom"]));
-    let beyond = found(&server, "/api/chain/blocks?offset=505").await;
+    let beyond = server.found("/api/chain/blocks?offset=505").await;
     assert_eq!(json!([]), beyond["blocks"]);
 }
 
 #[tokio::test]
 async fn genesis_is_block_0() {
     let server = TestServer::start().await;
-    let genesis = found(&server, "/api/chain/genesis").await;
-    assert_eq!((&json!(0), &json!(NOW)), (&genesis["index"], &genesis["timestamp"]));
-    assert_eq!(genesis, found(&server, "/api/chain/block/0").await);
-    let first = found(&server, "/api/chain/height").await;
+    let genesis = server.found("/api/chain/genesis").await;
+    assert_has(&genesis, &json!({"index": 0, "timestamp": NOW}));
+    assert_eq!(genesis, server.found("/api/chain/block/0").await);
+    let first = server.found("/api/chain/height").await;
     assert_eq!(genesis["hash"], first["latestBlock"]["hash"]);
 }
 
@@ -137,18 +121,15 @@ async fn an_account_counts_what_waits_and_what_its_open_runs_hold() {
     for nonce in 0..2 {
         server.world.accept(&transfer(1, nonce));
     }
-    let account = found(&server, &path).await;
-    let seen = ["nonce", "committedNonce", "pendingCount"].map(|name| account[name].clone());
-    assert_eq!([json!(2), json!(0), json!(2)], seen);
-    assert_eq!((&json!("0"), &Value::Null), (&account["escrowed"], &account["miner"]));
+    let expected = json!({"nonce": 2, "committedNonce": 0, "pendingCount": 2, "escrowed": "0",
+        "miner": null});
+    assert_has(&server.found(&path).await, &expected);
     server.world.commit();
-    let account = found(&server, &path).await;
-    assert_eq!(
-        (&json!(2), 2),
-        (&account["committedNonce"], account["recentTxs"].as_array().unwrap().len())
-    );
-    let unknown = found(&server, &format!("/api/chain/account/{}", Address::new([9; 20]))).await;
-    assert_eq!((&json!("0"), &json!(0)), (&unknown["balance"], &unknown["nonce"]));
+    let account = server.found(&path).await;
+    let recent = account["recentTxs"].as_array().unwrap().len();
+    assert_eq!((&json!(2), 2), (&account["committedNonce"], recent));
+    let unknown = server.found(&format!("/api/chain/account/{}", Address::new([9; 20]))).await;
+    assert_has(&unknown, &json!({"balance": "0", "nonce": 0}));
 }
 
 #[tokio::test]
@@ -183,7 +164,7 @@ async fn a_search_tells_what_it_found() {
     let server = TestServer::start().await;
     let hash = server.world.accept(&transfer(1, 0));
     server.world.commit();
-    let block = found(&server, "/api/chain/block/1").await["hash"].as_str().unwrap().to_owned();
+    let block = server.found("/api/chain/block/1").await["hash"].as_str().unwrap().to_owned();
     for (query, kind) in [
         ("1".to_owned(), "block"),
         (block, "block"),
@@ -193,7 +174,7 @@ async fn a_search_tells_what_it_found() {
         ("9".to_owned(), "none"),
         ("a%2Fb%20c".to_owned(), "none"),
     ] {
-        let hit = found(&server, &format!("/api/chain/search/{query}")).await;
+        let hit = server.found(&format!("/api/chain/search/{query}")).await;
         assert_eq!(json!(kind), hit["type"], "{query}: {hit}");
         assert_eq!(kind == "none", hit["result"].is_null(), "{query}: {hit}");
     }
@@ -201,7 +182,7 @@ async fn a_search_tells_what_it_found() {
 
 /// What an account's open runs hold, as REST says.
 async fn escrowed(server: &TestServer, who: Address) -> String {
-    let account = found(server, &format!("/api/chain/account/{who}")).await;
+    let account = server.found(&format!("/api/chain/account/{who}")).await;
     account["escrowed"].as_str().unwrap().to_owned()
 }
 
@@ -240,12 +221,8 @@ async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_
         for _ in 0..10 {
             server.world.commit_after(1);
         }
-        let deadline = tokio::time::Instant::now() + PATIENCE;
         // Each of them is read once at least, so the node is never far behind.
-        while server.world.block_reads() < reads + 10 {
-            assert!(tokio::time::Instant::now() < deadline, "nobody looks at the blocks");
-            tokio::task::yield_now().await;
-        }
+        eventually("the blocks are read", || server.world.block_reads() >= reads + 10).await;
     }
     assert_eq!("10000", escrowed(&server, who).await);
     assert_eq!(1, server.world.escrow_scans());
@@ -254,30 +231,27 @@ async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_
 #[tokio::test]
 async fn escrows_are_looked_through_again_after_more_blocks_than_are_followed() {
     let server = TestServer::start().await;
-    let who = key(1).address();
-    server.world.accept(&request(1, 0).1);
-    server.world.commit();
-    assert_eq!(("10000", 1), (escrowed(&server, who).await.as_str(), server.world.escrow_scans()));
-    server.world.accept(&request(1, 1).1);
-    server.world.commit_at_once(128, 1);
-    assert_eq!(("20000", 1), (escrowed(&server, who).await.as_str(), server.world.escrow_scans()));
-    server.world.accept(&request(1, 2).1);
-    server.world.commit_at_once(129, 1);
-    assert_eq!(("30000", 2), (escrowed(&server, who).await.as_str(), server.world.escrow_scans()));
+    let rounds = [(0, 1, "10000", 1), (1, 128, "20000", 1), (2, 129, "30000", 2)];
+    for (nonce, blocks, held, scans) in rounds {
+        server.world.accept(&request(1, nonce).1);
+        server.world.commit_at_once(blocks, 1);
+        let told = escrowed(&server, key(1).address()).await;
+        assert_eq!((held, scans), (told.as_str(), server.world.escrow_scans()), "{blocks} blocks");
+    }
 }
 
 #[tokio::test]
 async fn fees_are_those_of_the_last_transfers() {
     let server = TestServer::start().await;
-    let estimate = found(&server, "/api/chain/fee-estimate").await;
+    let estimate = server.found("/api/chain/fee-estimate").await;
     assert_eq!(json!({ "low": "0", "medium": "0", "high": "0", "sample": 0 }), estimate);
     server.world.accept(&transfer(1, 0));
     server.world.commit_many(2);
-    let estimate = found(&server, "/api/chain/fee-estimate").await;
+    let estimate = server.found("/api/chain/fee-estimate").await;
     assert_eq!((&json!(1), &estimate["low"]), (&estimate["sample"], &estimate["high"]));
     server.world.accept(&transfer(1, 1));
     server.world.commit();
-    assert_eq!(json!(2), found(&server, "/api/chain/fee-estimate").await["sample"]);
+    assert_eq!(json!(2), server.found("/api/chain/fee-estimate").await["sample"]);
 }
 
 #[tokio::test]
@@ -297,23 +271,20 @@ async fn every_run_and_turn_is_listed_where_it_belongs() {
         format!("by-submitter/{submitter}"),
         format!("by-miner/{miner}"),
     ] {
-        let runs = found(&server, &format!("/api/agent/v6/{list}")).await;
-        assert_eq!(
-            (&json!(1), &json!(id)),
-            (&runs["count"], &runs["runs"][0]["agentRunId"]),
-            "{list}"
-        );
+        let runs = server.found(&format!("/api/agent/v6/{list}")).await;
+        let told = (&runs["count"], &runs["runs"][0]["agentRunId"]);
+        assert_eq!((&json!(1), &json!(id)), told, "{list}");
     }
-    let run = found(&server, &format!("/api/agent/v6/run/{id}")).await;
+    let run = server.found(&format!("/api/agent/v6/run/{id}")).await;
     assert_eq!(json!("claimed"), run["status"]);
-    let steps = found(&server, &format!("/api/agent/v6/run/{id}/steps")).await;
-    assert_eq!((&json!(0), &json!([])), (&steps["count"], &steps["steps"]));
-    let search = found(&server, &format!("/api/chain/search/{id}")).await;
+    let steps = server.found(&format!("/api/agent/v6/run/{id}/steps")).await;
+    assert_has(&steps, &json!({"count": 0, "steps": []}));
+    let search = server.found(&format!("/api/chain/search/{id}")).await;
     assert_eq!(json!("agentRun"), search["type"]);
     let conversation = Hash::digest(b"conversation");
-    let turns = found(&server, &format!("/api/agent/v6/conversation/{conversation}")).await;
+    let turns = server.found(&format!("/api/agent/v6/conversation/{conversation}")).await;
     assert_eq!(json!(0), turns["count"]);
-    let search = found(&server, &format!("/api/chain/search/{conversation}")).await;
+    let search = server.found(&format!("/api/chain/search/{conversation}")).await;
     assert_eq!(json!("conversation"), search["type"]);
 }
 
@@ -345,14 +316,7 @@ async fn a_blob_is_a_file_to_be_kept_whatever_its_owner_calls_it() {
 
 /// The whole answer to a request for the blob `page` with further headers.
 async fn blob_page(server: &TestServer, headers: &str) -> String {
-    let head = format!(
-        "GET /api/blob/page HTTP/1.1\r\nhost: localhost\r\n{headers}connection: close\r\n\r\n"
-    );
-    let mut socket = server.connect().await;
-    tokio::io::AsyncWriteExt::write_all(&mut socket, head.as_bytes()).await.unwrap();
-    let mut text = String::new();
-    tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut text).await.unwrap();
-    text
+    String::from_utf8(server.get_whole("/api/blob/page", headers).await).unwrap()
 }
 
 #[tokio::test]
@@ -410,18 +374,11 @@ async fn rubbish_in_a_path_is_the_clients_fault_and_told_as_json() {
 #[tokio::test]
 async fn rubbish_instead_of_a_transaction_is_the_clients_fault() {
     let server = TestServer::start().await;
-    for (body, status) in [
-        ("", 400),
-        ("{", 400),
-        ("[]", 400),
-        ("{}", 400),
-        ("{\"tx\":1}", 400),
-        ("{\"tx\":{},\"signature\":\"00\"}", 400),
-        ("{\"tx\":{},\"tx\":{}}", 400),
-        ("\u{fffd}", 400),
-    ] {
-        let (got, answer) = server.post_to("/api/chain/tx", body).await;
-        assert_eq!(status, got, "{body}: {answer}");
+    let two_texts = "{\"tx\":{},\"tx\":{}}";
+    let forged = "{\"tx\":{},\"signature\":\"00\"}";
+    for body in ["", "{", "[]", "{}", "{\"tx\":1}", forged, two_texts, "\u{fffd}"] {
+        let (status, answer) = server.post_to("/api/chain/tx", body).await;
+        assert_eq!(400, status, "{body}: {answer}");
         let json: Value = serde_json::from_str(&answer).unwrap();
         assert!(json["error"].is_string() && json["code"].is_string(), "{body}: {answer}");
     }

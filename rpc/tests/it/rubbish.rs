@@ -3,9 +3,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
-use crate::client::{PATIENCE, TestServer, exchange, post_text, read_response, transfer};
+use crate::client::{
+    PATIENCE, TestServer, eventually_asked, exchange, post_text, read_response, read_whole,
+    transfer,
+};
+
+/// The head of a POST, to be followed by what says how long its body is.
+const POST_HEAD: &str = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
 async fn still_answers(server: &TestServer) {
     let info = server.result("ombra_chainInfo", json!([])).await;
@@ -56,18 +62,15 @@ async fn invalid_utf8_is_a_parse_error() {
 async fn a_deeply_nested_transaction_is_malformed() {
     let server = TestServer::start().await;
     let nested = format!("{}{}{}", "{\"a\":".repeat(50_000), 1, "}".repeat(50_000));
-    let call = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"ombra_sendTransaction","params":[{nested}]}}"#
-    );
-    let (_, answer) = server.post(&call).await;
-    assert!(answer.contains("MALFORMED") && answer.contains("-32050"), "{answer}");
+    let answer = server.call_raw("ombra_sendTransaction", &format!("[{nested}]")).await;
+    let error = &answer["error"];
+    assert_eq!((&json!("MALFORMED"), &json!(-32050)), (&error["data"]["code"], &error["code"]));
 }
 
 #[tokio::test]
 async fn a_body_that_is_announced_too_large_is_refused_unread() {
     let server = TestServer::start().await;
-    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-        content-length: 104857600\r\n\r\n";
+    let head = format!("{POST_HEAD}content-length: 104857600\r\n\r\n");
     let (status, answer) = exchange(server.connect().await, head.as_bytes()).await;
     assert_eq!(413, status);
     assert!(answer.contains("-32007"), "{answer}");
@@ -77,8 +80,7 @@ async fn a_body_that_is_announced_too_large_is_refused_unread() {
 async fn a_body_that_grows_too_large_is_cut_off() {
     let server = TestServer::start().await;
     let mut stream = server.connect().await;
-    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-        transfer-encoding: chunked\r\n\r\n";
+    let head = format!("{POST_HEAD}transfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = [b"100000\r\n".as_slice(), &vec![b'['; 0x10_0000], b"\r\n"].concat();
     let mut sent = 0_usize;
@@ -99,10 +101,8 @@ async fn bodies_share_a_bounded_memory() {
     let (status, answer) = server.post(&format!("[{}]", " ".repeat(40_000))).await;
     assert_eq!(503, status);
     let answer: Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(
-        (&answer["error"]["code"], &answer["error"]["data"]["code"]),
-        (&json!(-32053), &json!("BUSY"))
-    );
+    let error = &answer["error"];
+    assert_eq!((&json!(-32053), &json!("BUSY")), (&error["code"], &error["data"]["code"]));
     still_answers(&server).await;
 }
 
@@ -115,15 +115,10 @@ async fn a_request_that_never_comes_is_cut_off() {
     let mut half_head = server.connect().await;
     half_head.write_all(b"POST / HTTP/1.1\r\nhost:").await.unwrap();
     for stream in [&mut silent, &mut half_head] {
-        let mut rest = Vec::new();
-        let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
-        assert!(ended.is_ok(), "still open");
+        read_whole(stream).await;
     }
-    let mut half_body = server.connect().await;
-    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-        content-length: 100\r\n\r\n{";
-    half_body.write_all(head.as_bytes()).await.unwrap();
-    let (status, answer) = read_response(&mut half_body).await;
+    let half_body = format!("{POST_HEAD}content-length: 100\r\n\r\n{{");
+    let (status, answer) = exchange(server.connect().await, half_body.as_bytes()).await;
     assert_eq!(408, status);
     assert!(answer.contains("TOO_SLOW"), "{answer}");
     still_answers(&server).await;
@@ -142,10 +137,12 @@ async fn connections_are_bounded_and_places_become_free_again() {
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["error"]["data"]["code"], "TOO_MANY_CONNECTIONS");
     drop((first, second));
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while server.get("/healthz").await.0 != 200 {
-        assert!(tokio::time::Instant::now() < deadline, "no place became free");
-    }
+    until_there_is_a_place(&server).await;
+}
+
+/// Until a connection is accepted.
+async fn until_there_is_a_place(server: &TestServer) {
+    eventually_asked("a place", async || server.get("/healthz").await.0 == 200).await;
 }
 
 #[tokio::test]
@@ -156,10 +153,7 @@ async fn a_websocket_keeps_its_place_until_it_closes() {
     let (status, _) = read_response(&mut server.connect().await).await;
     assert_eq!(503, status);
     drop(socket);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while server.get("/healthz").await.0 != 200 {
-        assert!(tokio::time::Instant::now() < deadline, "no place became free");
-    }
+    until_there_is_a_place(&server).await;
 }
 
 #[tokio::test]
@@ -168,9 +162,7 @@ async fn rubbish_instead_of_http_is_cut_off() {
     for rubbish in [b"\x00\x01\x02\x03\r\n\r\n".as_slice(), &[0xff; 300_000], &[b'a'; 300_000]] {
         let mut stream = server.connect().await;
         stream.write_all(rubbish).await.ok();
-        let mut rest = Vec::new();
-        let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
-        assert!(ended.is_ok(), "still open");
+        read_whole(&mut stream).await;
     }
     still_answers(&server).await;
 }
@@ -178,9 +170,8 @@ async fn rubbish_instead_of_http_is_cut_off() {
 #[tokio::test]
 async fn large_parameters_of_small_methods_are_refused() {
     let server = TestServer::start().await;
-    let (number, code, _) =
-        server.error("ombra_computeContentHash", json!(["x".repeat(3_000_000)])).await;
-    assert_eq!((-32053, "TOO_LARGE"), (number, code.as_str()));
+    let large = json!(["x".repeat(3_000_000)]);
+    server.refused("ombra_computeContentHash", large, (-32053, "TOO_LARGE")).await;
 }
 
 #[tokio::test]
@@ -189,10 +180,7 @@ async fn a_client_that_takes_nothing_is_cut_off() {
     let server = TestServer::start_with(limits).await;
     let mut stream = server.connect().await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"#;
-    let request = format!(
-        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{call}",
-        call.len()
-    );
+    let request = format!("{POST_HEAD}content-length: {}\r\n\r\n{call}", call.len());
     // Requests follow each other on one connection, and no answer is taken.
     let flood = async { while stream.write_all(request.as_bytes()).await.is_ok() {} };
     tokio::time::timeout(PATIENCE, flood).await.expect("cut off");

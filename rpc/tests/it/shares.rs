@@ -7,7 +7,10 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{PATIENCE, TestServer, eventually, exchange, post_text, read_response, turn};
+use crate::client::{
+    PATIENCE, TestServer, eventually, eventually_asked, exchange, post_text, read_response, turn,
+    upgrade_text,
+};
 
 const GREEDY: u8 = 8;
 const HONEST: u8 = 9;
@@ -48,10 +51,16 @@ async fn slow_reader(stream: TcpStream, header: &str) -> TcpStream {
 async fn slow_reader_of(mebibytes: u32, mut stream: TcpStream, header: &str) -> TcpStream {
     let path = format!("/api/blob/{}", blob(mebibytes));
     let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
+    begin(&mut stream, &head).await;
+    stream
+}
+
+/// Sends the head of a request; answers the status, and takes nothing of the rest.
+async fn begin(stream: &mut TcpStream, head: &str) -> u16 {
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).await.unwrap();
-    stream
+    std::str::from_utf8(&first[9..]).unwrap().parse().unwrap()
 }
 
 async fn slow_readers(server: &TestServer, count: usize) -> Vec<TcpStream> {
@@ -97,10 +106,7 @@ async fn slow_readers_of_one_address_make_nobody_else_wait() {
         assert!(!is_busy(&ask(&server, HONEST).await));
     }
     drop(slow);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while is_busy(&ask(&server, GREEDY).await) {
-        assert!(tokio::time::Instant::now() < deadline, "its share is never free again");
-    }
+    eventually_asked("its share is free", async || !is_busy(&ask(&server, GREEDY).await)).await;
 }
 
 /// Reads a stream of events until it says so much.
@@ -176,10 +182,7 @@ async fn while_memory_is_scarce_who_takes_nothing_is_cut_off_soon() {
     let server = start(limits, RateLimits::default()).await;
     let slow = slow_readers(&server, 12).await;
     // The time-out on writing is ten minutes.
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while is_busy(&ask(&server, HONEST).await) {
-        assert!(tokio::time::Instant::now() < deadline, "the memory is never free again");
-    }
+    eventually_asked("the memory is free", async || !is_busy(&ask(&server, HONEST).await)).await;
     drop(slow);
 }
 
@@ -192,27 +195,16 @@ async fn an_address_has_its_part_of_the_connections_and_another_its_own() {
     assert!(answer.contains("TOO_MANY_CONNECTIONS"), "{answer}");
     assert!(!is_busy(&ask(&server, HONEST).await));
     drop(held);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
+    let has_a_place = async || {
         let stream = server.connect_from(GREEDY).await;
-        if exchange(stream, &post_text(DISCOVER)).await.0 == 200 {
-            break;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "no place became free");
-    }
+        exchange(stream, &post_text(DISCOVER)).await.0 == 200
+    };
+    eventually_asked("a place", has_a_place).await;
 }
 
 async fn open_websocket(server: &TestServer, last: u8, path: &str) -> (u16, TcpStream) {
     let mut stream = server.connect_from(last).await;
-    let head = format!(
-        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
-         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    let mut first = [0; 12];
-    stream.read_exact(&mut first).await.unwrap();
-    let status = std::str::from_utf8(&first[9..]).unwrap().parse().unwrap();
-    (status, stream)
+    (begin(&mut stream, &upgrade_text(path)).await, stream)
 }
 
 #[tokio::test]
@@ -232,10 +224,8 @@ async fn an_address_has_its_part_of_the_websockets_and_streams_and_another_its_o
         if path == "/api/ws" {
             eventually("they have ended", || server.world.listeners() < listeners).await;
         }
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while open_websocket(&server, GREEDY, path).await.0 != 101 {
-            assert!(tokio::time::Instant::now() < deadline, "{path}: no place became free");
-        }
+        let is_open = async || open_websocket(&server, GREEDY, path).await.0 == 101;
+        eventually_asked(path, is_open).await;
     }
 }
 

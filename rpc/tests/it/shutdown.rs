@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jsonrpsee::core::client::{ClientT, Subscription, SubscriptionClientT};
+use jsonrpsee::core::client::ClientT;
 use jsonrpsee::rpc_params;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::client::{PATIENCE, TestServer, eventually, transfer};
+use crate::subscriptions::subscribe;
+use crate::world::{FORKS, facts};
 
 #[tokio::test]
 async fn waiting_calls_subscriptions_and_idle_connections_end_at_once() {
@@ -16,10 +18,7 @@ async fn waiting_calls_subscriptions_and_idle_connections_end_at_once() {
     let hash = server.send(&transfer(1, 0)).await;
     let idle = server.connect().await;
     let client = server.websocket().await;
-    let mut events: Subscription<Value> = client
-        .subscribe("ombra_subscribe", rpc_params!["blocks"], "ombra_unsubscribe")
-        .await
-        .unwrap();
+    let mut events = subscribe(&client, "blocks", Value::Null).await;
     let http = server.http();
     let before = server.world.lookups();
     let waiting = tokio::spawn(async move {
@@ -45,18 +44,10 @@ async fn a_taken_port_is_named() {
     let server = TestServer::start().await;
     let config =
         rpc::Config { listen: server.endpoints.rpc, metrics: false, ..rpc::Config::default() };
-    let facts = rpc::ChainFacts {
-        chain_id: "c".to_owned(),
-        genesis_hash: types::Hash::ZERO,
-        genesis_time_ms: 0,
-        forks: types::Forks::default(),
-        params: types::Params::default(),
-        version: "v".to_owned(),
-    };
     let registry = prometheus_client::registry::Registry::default();
     let ports = server.world.ports();
     let stop = tokio_util::sync::CancellationToken::new();
-    let refused = rpc::start(config, facts, ports, registry, None::<PathBuf>, stop).await;
+    let refused = rpc::start(config, facts(FORKS), ports, registry, None::<PathBuf>, stop).await;
     let told = refused.err().unwrap().to_string();
     assert!(told.contains(&server.endpoints.rpc.to_string()), "{told}");
 }

@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::client::{PATIENCE, TestServer, request, transfer, turn};
+use crate::client::{PATIENCE, TestServer, eventually, request, transfer, turn};
 use crate::world::{POOL_EVENTS, key};
 
 struct Socket(WebSocketStream<TcpStream>);
@@ -151,7 +151,7 @@ async fn a_client_that_answers_no_pings_is_closed_with_a_code_after_which_it_com
     let server = TestServer::start_with(limits).await;
     // Nothing is read, so nothing is answered.
     let mut socket = Socket::open(&server).await;
-    crate::client::eventually("the socket is closed", || server.world.listeners() <= 1).await;
+    eventually("the socket is closed", || server.world.listeners() <= 1).await;
     let Message::Close(Some(frame)) = socket.hear().await else { panic!("no close frame") };
     assert_eq!(CloseCode::Again, frame.code);
 }

@@ -77,10 +77,8 @@ async fn a_listener_hears_of_every_block_with_its_transactions_in_ascii() {
     let (id, name, data) = stream.event().await;
     assert_eq!((Some(1), "block", &json!(1)), (id, name.as_str(), &data["index"]));
     assert_eq!(json!(content), data["transactions"][0]["content"]);
-    assert_eq!(
-        (&data["transactions"], &data["hash"]),
-        (&data["block"]["txs"], &data["block"]["hash"])
-    );
+    let block = &data["block"];
+    assert_eq!((&data["transactions"], &data["hash"]), (&block["txs"], &block["hash"]));
     assert!(data.get("type").is_none(), "it would take the place of the event's name");
 }
 
@@ -109,9 +107,8 @@ async fn a_listener_that_stops_reading_goes_on_at_the_tip_and_holds_nobody_up() 
     // Twice as long in ASCII, and three times in an event.
     let content = "\u{2028}".repeat(5_000);
     for block in 0..BLOCKS {
-        for turn_index in 0..TURNS {
-            let nonce = block * TURNS + turn_index;
-            server.world.accept(&turn(1, nonce, &content));
+        for place in 0..TURNS {
+            server.world.accept(&turn(1, block * TURNS + place, &content));
         }
         server.world.commit();
         let (id, name, _) = quick.event().await;
@@ -159,9 +156,8 @@ async fn streams_have_a_limit_and_their_places_are_free_again_when_they_end() {
     let server = TestServer::start_with(limits).await;
     let stream = Stream::open(&server, "/api/chain/events", "").await;
     let listeners = server.world.listeners();
-    let (status, body) = server.get("/api/chain/events").await;
-    assert_eq!(503, status);
-    assert!(body.contains("TOO_MANY_STREAMS"), "{body}");
+    let (status, refused) = server.get_json("/api/chain/events").await;
+    assert_eq!((503, &json!("TOO_MANY_STREAMS")), (status, &refused["code"]));
     drop(stream);
     server.world.commit();
     eventually("the stream has ended", || server.world.listeners() < listeners).await;
@@ -196,8 +192,7 @@ async fn who_asks_too_fast_is_told_when_to_come_back() {
     let batch = Value::Array(vec![call.clone(), call]).to_string();
     let (_, answers) = server.post(&batch).await;
     assert!(!answers.contains("RATE_LIMITED"), "each call of two counts: {answers}");
-    let (status, _) = server.get("/api/chain/height").await;
-    assert_eq!(200, status, "the third");
+    assert_eq!(200, server.get("/api/chain/height").await.0, "the third");
     let (status, body) = server.get("/api/chain/height").await;
     assert_eq!(429, status);
     assert!(body.contains("RATE_LIMITED"), "{body}");
@@ -209,16 +204,9 @@ async fn who_asks_too_fast_is_told_when_to_come_back() {
 #[tokio::test]
 async fn large_answers_are_compressed_for_who_asks_for_it() {
     let server = TestServer::start().await;
-    let path = "/api/openapi.json";
-    let head = |encoding: &str| {
-        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{encoding}\r\n")
-    };
     let mut sizes = Vec::new();
     for encoding in ["", "accept-encoding: gzip\r\n"] {
-        let mut socket = server.connect().await;
-        socket.write_all(head(encoding).as_bytes()).await.unwrap();
-        let mut bytes = Vec::new();
-        socket.read_to_end(&mut bytes).await.unwrap();
+        let bytes = server.get_whole("/api/openapi.json", encoding).await;
         let text = String::from_utf8_lossy(&bytes);
         assert_eq!(!encoding.is_empty(), text.contains("content-encoding: gzip"), "{encoding}");
         sizes.push(bytes.len());

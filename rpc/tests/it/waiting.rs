@@ -5,12 +5,21 @@ use jsonrpsee::rpc_params;
 use serde_json::{Value, json};
 use types::{Code, Hash, Rejection};
 
-use crate::client::{PATIENCE, TestServer, eventually, transfer};
+use crate::client::{NOT_FOUND, PATIENCE, TestServer, assert_has, eventually, transfer};
 
 fn wait(server: &TestServer, hash: &str) -> tokio::task::JoinHandle<Value> {
     let client = server.http();
     let params = rpc_params![hash, json!({"timeoutMs": 20_000})];
     tokio::spawn(async move { client.request("ombra_waitForTransaction", params).await.unwrap() })
+}
+
+/// Sends a transaction, and waits for it; answers its hash and the wait, which has begun.
+async fn send_and_wait(server: &TestServer) -> (String, tokio::task::JoinHandle<Value>) {
+    let hash = server.send(&transfer(1, 0)).await;
+    let before = server.world.lookups();
+    let waiting = wait(server, &hash);
+    eventually("it waits", || server.world.lookups() > before).await;
+    (hash, waiting)
 }
 
 #[tokio::test]
@@ -22,7 +31,7 @@ async fn a_wait_is_answered_at_inclusion() {
     server.world.commit();
     for wait in waits {
         let told = wait.await.unwrap();
-        assert_eq!((&told["status"], &told["blockIndex"]), (&json!("included"), &json!(1)));
+        assert_has(&told, &json!({"status": "included", "blockIndex": 1}));
         assert_eq!(told["tx"]["hash"], hash.as_str());
     }
 }
@@ -30,17 +39,12 @@ async fn a_wait_is_answered_at_inclusion() {
 #[tokio::test]
 async fn a_wait_is_answered_when_the_transaction_is_dropped() {
     let server = TestServer::start().await;
-    let hash = server.send(&transfer(1, 0)).await;
-    let before = server.world.lookups();
-    let waiting = wait(&server, &hash);
-    eventually("it waits", || server.world.lookups() > before).await;
+    let (hash, waiting) = send_and_wait(&server).await;
     let reason = Rejection::new(Code::NonceStale, "nonce", 0, 1);
     server.world.drop_tx(&Hash::parse(&hash).unwrap(), reason);
     let told = waiting.await.unwrap();
-    assert_eq!(
-        (&told["status"], &told["dropped"]["code"]),
-        (&json!("dropped"), &json!("NONCE_STALE"))
-    );
+    assert_eq!(told["status"], "dropped");
+    assert_eq!(told["dropped"]["code"], "NONCE_STALE");
     let later = server.result("ombra_waitForTransaction", json!([hash])).await;
     assert_eq!(later, told, "what is decided is answered at once");
     assert_eq!(told, server.result("ombra_getTransaction", json!([hash])).await);
@@ -53,11 +57,9 @@ async fn a_wait_that_ends_says_nothing_against_the_transaction() {
     let params = json!({"hash": hash, "timeoutMs": 10});
     let told = server.result("ombra_waitForTransaction", params).await;
     assert_eq!(told["status"], "pending");
-    let unknown = server.error("ombra_waitForTransaction", json!([Hash::ZERO])).await;
-    assert_eq!((-32051, "NOT_FOUND"), (unknown.0, unknown.1.as_str()));
+    server.refused("ombra_waitForTransaction", json!([Hash::ZERO]), NOT_FOUND).await;
     let long = json!([hash, {"timeoutMs": 60_001}]);
-    let (number, _, error) = server.error("ombra_waitForTransaction", long).await;
-    assert_eq!((-32602, &json!("timeoutMs")), (number, &error["data"]["field"]));
+    server.wrong_param("ombra_waitForTransaction", long, "timeoutMs").await;
 }
 
 #[tokio::test]
@@ -65,18 +67,15 @@ async fn too_many_waits_are_told_when_to_come_again() {
     let limits = rpc::Limits { waiting_calls_max: 0, ..rpc::Limits::default() };
     let server = TestServer::start_with(limits).await;
     let hash = server.send(&transfer(1, 0)).await;
-    let (number, code, error) = server.error("ombra_waitForTransaction", json!([hash])).await;
-    assert_eq!((-32053, "TOO_MANY_WAITING"), (number, code.as_str()));
-    assert_eq!(error["data"]["retryAfterMs"], 1_000);
+    let expected = (-32053, "TOO_MANY_WAITING");
+    let data = server.refused("ombra_waitForTransaction", json!([hash]), expected).await;
+    assert_eq!(data["retryAfterMs"], 1_000);
 }
 
 #[tokio::test]
 async fn events_that_were_lost_are_made_up_for() {
     let server = TestServer::start().await;
-    let hash = server.send(&transfer(1, 0)).await;
-    let before = server.world.lookups();
-    let waiting = wait(&server, &hash);
-    eventually("it waits", || server.world.lookups() > before).await;
+    let (hash, waiting) = send_and_wait(&server).await;
     let others: Vec<Hash> = (10..50).map(|seed| server.world.accept(&transfer(seed, 0))).collect();
     // One thread: the hub cannot read while these are dropped, and the channel holds only 16.
     let reason = || Rejection::new(Code::PoolFull, "pool", 1, 0);

@@ -24,8 +24,8 @@ use state::rule_votes::Subject;
 use state::table::Table;
 use state::view::{Range, Row};
 use state::{
-    Executed, Memory, MemoryChain, Parent, PendingState, PushError, TxError, settlement, tables,
-    view,
+    Executed, Memory, MemoryChain, Parent, PendingState, PushError, StorageError, TxError,
+    settlement, tables, view,
 };
 use tokio::sync::{broadcast, watch};
 use types::build::{Envelope, build_tx};
@@ -384,6 +384,11 @@ impl World {
     }
 }
 
+/// What was read of the state, which is in memory.
+fn read<T>(found: Result<T, StorageError>) -> Result<T, PortFault> {
+    found.map_err(|fault| PortFault::new("reading the state", fault))
+}
+
 fn slice<T, P>(mut items: Vec<T>, limit: usize, position: impl Fn(&T) -> P) -> Slice<T, P> {
     let next = (items.len() > limit).then(|| position(&items[limit - 1]));
     items.truncate(limit);
@@ -394,22 +399,8 @@ impl ChainQueries for World {
     fn tip(&self) -> Tip {
         let earliest = self.state().earliest.max(1);
         let events_from = self.state().events_from.max(earliest);
-        match self.state().blocks.last() {
-            Some(last) => Tip {
-                height: last.block.header.index,
-                hash: last.hash,
-                timestamp: last.block.header.timestamp,
-                earliest,
-                events_from,
-            },
-            None => Tip {
-                height: 0,
-                hash: Hash::digest(b"genesis"),
-                timestamp: NOW,
-                earliest,
-                events_from,
-            },
-        }
+        let Parent { height, hash, timestamp, .. } = self.state().chain.tip();
+        Tip { height, hash, timestamp, earliest, events_from }
     }
 
     fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, PortFault> {
@@ -500,8 +491,7 @@ impl Rules for World {
     fn next_rules(&self) -> Result<NextRules, PortFault> {
         let state = self.state();
         let (chain, height) = (state.chain.rules(), state.blocks.len() as u64 + 1);
-        let rules = state::Rules::at(chain, &**state.chain.state(), height)
-            .map_err(|fault| PortFault::new("reading the rules", fault))?;
+        let rules = read(state::Rules::at(chain, &**state.chain.state(), height))?;
         let base_fee = rules.price.map(|price| price.base_fee);
         let Forks { v7: v7_from, v8: v8_from, .. } = rules.forks;
         Ok(NextRules { height, v7_from, v8_from, params: rules.params, base_fee })
@@ -509,8 +499,7 @@ impl Rules for World {
 
     fn params(&self) -> Result<ParamVotes, PortFault> {
         let params = self.next_rules()?.params;
-        let cast = state::rule_votes::votes(&*self.memory())
-            .map_err(|fault| PortFault::new("reading votes", fault))?;
+        let cast = read(state::rule_votes::votes(&*self.memory()))?;
         let of_v7 = state::params::CHANGEABLE.iter().filter(|param| param.fork == types::Fork::V7);
         let states = of_v7.map(|param| {
             let subject = Subject::Param(param.name.to_owned()).text();
@@ -736,13 +725,12 @@ impl Offers for World {
             bonded,
         });
         let filter = list::Filter { executor, miner };
-        let listed = list::list(&*self.memory(), &params, &filter, after.as_ref(), limit + 1)
-            .map_err(|fault| PortFault::new("listing offers", fault))?;
+        let listed = list::list(&*self.memory(), &params, &filter, after.as_ref(), limit + 1);
         let entry = |it: list::Listed| {
             let list::Listed { miner, executor, offer, bond, open, counts } = it;
             OfferEntry { miner, executor, offer, bond, open, counts }
         };
-        let entries = listed.into_iter().map(entry).collect();
+        let entries = read(listed)?.into_iter().map(entry).collect();
         let place = |it: &OfferEntry| {
             let OfferEntry { miner, executor, bond, .. } = *it;
             OfferPlace { miner, executor, bonded: bond.bonded }
@@ -760,8 +748,7 @@ impl Calls for World {
         } else {
             calls::members(&*state, id)
         };
-        let members = members.map_err(|fault| PortFault::new("reading the members", fault))?;
-        Ok(Some(CallEntry { call, members }))
+        Ok(Some(CallEntry { call, members: read(members)? }))
     }
 
     fn record(&self, id: &Hash) -> Result<Option<Call>, PortFault> {
@@ -799,9 +786,7 @@ fn entry_of(found: agents::Found) -> AgentEntry {
 
 impl Agents for World {
     fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, PortFault> {
-        let found = agents::find(&*self.memory(), id, version)
-            .map_err(|fault| PortFault::new("reading an agent", fault))?;
-        Ok(found.map(entry_of))
+        Ok(read(agents::find(&*self.memory(), id, version))?.map(entry_of))
     }
 
     fn versions(
@@ -810,8 +795,7 @@ impl Agents for World {
         from: Option<&str>,
         limit: usize,
     ) -> Result<Option<Slice<AgentVersion, String>>, PortFault> {
-        let versions = agents::versions(&*self.memory(), id, from, limit + 1)
-            .map_err(|fault| PortFault::new("reading versions of an agent", fault))?;
+        let versions = read(agents::versions(&*self.memory(), id, from, limit + 1))?;
         let before = |it: &AgentVersion| it.previous.clone().unwrap();
         Ok(versions.map(|versions| slice(versions, limit, before)))
     }
@@ -824,8 +808,7 @@ impl Agents for World {
     ) -> Result<Slice<AgentEntry, Hash>, PortFault> {
         let AgentFilter { owner, tag, executor, text, is_deterministic } = filter.clone();
         let filter = agents::Filter { owner, tag, executor, text, is_deterministic };
-        let listed = agents::list(&*self.memory(), &filter, after.as_ref(), limit)
-            .map_err(|fault| PortFault::new("listing agents", fault))?;
+        let listed = read(agents::list(&*self.memory(), &filter, after.as_ref(), limit))?;
         Ok(Slice { items: listed.agents.into_iter().map(entry_of).collect(), next: listed.next })
     }
 }
@@ -868,16 +851,12 @@ impl Submit for World {
 
 impl Projection for World {
     fn account(&self, address: &Address) -> Result<PendingAccount, PortFault> {
-        let account = self.projected().account(*address);
-        let Account { balance, nonce } =
-            account.map_err(|error| PortFault::new("reading", error))?;
+        let Account { balance, nonce } = read(self.projected().account(*address))?;
         Ok(PendingAccount { nonce, balance })
     }
 
     fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, PortFault> {
-        let run = self.projected().run(agent_run_id);
-        let run = run.map_err(|error| PortFault::new("reading", error))?;
-        Ok(run.map(|run| {
+        Ok(read(self.projected().run(agent_run_id))?.map(|run| {
             let fees = run.settlement.unwrap_or_else(|| settlement(&run).unwrap().settlement);
             SettlementNow { total_tokens_out: run.tokens_out, step_count: run.step_count, fees }
         }))
@@ -1047,8 +1026,7 @@ impl Market for World {
             Some(prices) => estimate::at_prices(&*memory, &params, agent, (&wish, &prices)),
             None => estimate::estimate(&*memory, &params, agent, &wish).map(Some),
         };
-        let found = found.map_err(|fault| PortFault::new("estimating a call", fault))?;
-        Ok(found.map(|it| CallEstimate {
+        Ok(read(found)?.map(|it| CallEstimate {
             prices: it.prices,
             budget: it.budget,
             floor: it.floor,

@@ -6,18 +6,9 @@ use txpool::ports::AdmitError;
 use txpool::{Accepted, TxStanding};
 use types::{Account, Amount, Code};
 
-use crate::support::make::run_of;
+use crate::support::make::{hashes, run_of};
 use crate::support::world::{NOW, SKEW};
 use crate::support::{Wallet, World};
-
-#[test]
-fn a_valid_transaction_is_pending() {
-    let (world, [a, b, _]) = World::of_three();
-    let tx = a.at(0).transfer(&b, 10);
-    world.pending(&[&tx]);
-    assert_eq!(vec![tx.hash()], world.order());
-    assert_eq!(1, world.pool.pending_count());
-}
 
 #[test]
 fn a_transaction_sent_again_is_answered_again() {
@@ -79,12 +70,11 @@ fn a_key_that_nobody_has_used_cannot_queue_anything() {
 #[test]
 fn a_closed_gap_promotes_everything_behind_it() {
     let (world, [a, b, _]) = World::of_three();
-    let txs: Vec<_> = (0..4).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
+    let txs = a.each(0..4, |it| it.transfer(&b, 10));
     world.queued(&[&txs[3], &txs[1], &txs[2]]);
     world.events();
     world.pending(&[&txs[0]]);
-    let hashes: Vec<_> = txs.iter().map(|tx| tx.hash()).collect();
-    assert_eq!(hashes, world.order());
+    assert_eq!(hashes(&txs), world.order());
     let words: Vec<_> = world.events().into_iter().map(|(word, _)| word).collect();
     assert_eq!(vec!["pending", "promoted", "promoted", "promoted"], words);
 }
@@ -132,8 +122,8 @@ fn a_whole_run_waits_in_the_pool_together() {
         miner.at(2).step(run, 1),
         miner.at(3).finish(run, 2),
     ];
-    world.pending(&txs.each_ref());
-    assert_eq!(txs.iter().map(|tx| tx.hash()).collect::<Vec<_>>(), world.order());
+    world.pending(&txs);
+    assert_eq!(hashes(&txs), world.order());
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn act(world: &World, wallets: &[Wallet], action: &Action, clock: &mut u64) {
             assert!(included.len() <= *count);
             assert!(included.iter().map(|tx| tx.encoded_bytes()).sum::<usize>() <= *bytes);
             // No share leaves out a nonce, and turns and blobs build on nobody else's.
-            world.commit(&included.iter().collect::<Vec<_>>());
+            world.commit(&included);
         }
     }
 }

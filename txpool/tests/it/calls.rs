@@ -1,18 +1,16 @@
 //! From v8 on: what comes before the phase of its call waits for it, and what waits for an agent is dropped
 //! when it is retired.
 
-use txpool::{Config, TxStanding};
+use txpool::Config;
 use types::call::{Answer, Outcome};
 use types::ids::{
     Committer, compute_agent_id, compute_call_id, compute_commitment, compute_result_hash,
 };
 use types::tx::{
-    AgentCall, AgentRegister, AgentRetire, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond,
-    MinerOffer, WorkLimits,
+    AgentCall, AgentRegister, AgentRetire, CallCommit, CallPrices, CallReveal, HexBytes, WorkLimits,
 };
-use types::{Amount, Body, CheckedTx, Code, Forks, Hash, Params, Usage};
+use types::{Amount, Body, CheckedTx, Code, Hash, Usage};
 
-use crate::support::ledger::{TestChain, params};
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
@@ -29,21 +27,21 @@ struct Market {
 }
 
 fn market() -> Market {
-    let (owner, requester, validator) = (Wallet::new(90), Wallet::new(91), Wallet::new(201));
+    let (owner, requester) = (Wallet::new(90), Wallet::new(91));
     let miners: Vec<Wallet> = (1..=MINERS).map(Wallet::new).collect();
     let mut balances: Vec<(&Wallet, u64)> = miners.iter().map(|it| (it, 1_000_000)).collect();
     balances.extend([(&owner, 10_000_000), (&requester, 1_000_000)]);
-    let params = Params { min_bond: Amount::new(5_000), ..params() };
-    let forks = Forks { v7: Some(0), v8: Some(0), validator_vote: Some(0), ..Forks::default() };
-    let chain = TestChain::with_forks(params, forks, &balances, &[(&validator, 1)]);
-    let world = World::over(Config::default(), &chain);
+    let world = World::v8(&balances);
     let mut txs = vec![owner.at(0).tx(&register(&owner))];
-    for miner in &miners {
-        let bond = Body::MinerBond(MinerBond { amount: Amount::new(300_000) });
-        txs.extend([miner.at(0).tx(&bond), miner.at(1).tx(&offer())]);
-    }
-    world.commit(&txs.iter().collect::<Vec<_>>());
+    txs.extend(miners.iter().flat_map(bond_and_offer));
+    world.commit(&txs);
     Market { world, owner, requester, miners }
+}
+
+/// How a miner begins.
+fn bond_and_offer(miner: &Wallet) -> [CheckedTx; 2] {
+    let executor = format!("model-1:{MANIFEST}");
+    [miner.at(0).bond(300_000), miner.at(1).offer(&executor, 9)]
 }
 
 fn register(owner: &Wallet) -> Body {
@@ -61,29 +59,16 @@ fn agent(owner: &Wallet) -> Hash {
     compute_agent_id(&owner.address(), "judge")
 }
 
-fn offer() -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: format!("model-1:{MANIFEST}"),
-        capacity: 9,
-        per_call: Amount::ZERO,
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
-}
-
-fn answer(result: &[u8]) -> Answer {
-    Answer {
-        outcome: Outcome::Success,
-        result_hash: compute_result_hash(result),
-        usage: Usage { input_tokens: 1, output_tokens: 1, fuel: 0 },
-        receipt_hash: SALT,
-    }
-}
-
+/// The miner commits to a yes.
 fn commit(call_id: Hash, round: u64, miner: &Wallet) -> Body {
     let by = Committer { call_id, round, member: miner.address() };
-    let commitment = compute_commitment(&by, &SALT, &answer(b"yes"));
+    let yes = Answer {
+        outcome: Outcome::Success,
+        result_hash: compute_result_hash(b"yes"),
+        usage: Usage { input_tokens: 1, output_tokens: 1, fuel: 0 },
+        receipt_hash: SALT,
+    };
+    let commitment = compute_commitment(&by, &SALT, &yes);
     Body::CallCommit(CallCommit { call_id, round, commitment })
 }
 
@@ -105,12 +90,7 @@ fn reveal(call_id: Hash, result: &[u8]) -> Body {
 impl Market {
     /// A call of all miners.
     fn call(&self, nonce: u64) -> (Hash, CheckedTx) {
-        let free = CallPrices {
-            per_call: Amount::ZERO,
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        };
+        let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [Amount::ZERO; 4];
         let call_id = compute_call_id("test", &self.requester.address(), nonce);
         let body = Body::AgentCall(AgentCall {
             call_id,
@@ -119,7 +99,7 @@ impl Market {
             payload: HexBytes(vec![0x26, 0x12, 0x1f, 0xf0]),
             consensus: "majority".to_owned(),
             committee_size: MINERS.into(),
-            prices: free,
+            prices: CallPrices { per_call, prompt_per_m, completion_per_m, fuel_per_g },
             limits: WorkLimits { input_tokens: 9, output_tokens: 9, fuel: 0, result_bytes: 3 },
             max_fee: Amount::new(600),
             timeout_ms: 600_000,
@@ -135,8 +115,19 @@ impl Market {
     fn elected(&self) -> Hash {
         let (id, tx) = self.call(0);
         self.world.commit(&[&tx]);
-        self.world.commit(&[]);
+        self.world.commit_empty();
         id
+    }
+
+    /// Commitments of all miners to a yes.
+    fn commits(&self, call_id: Hash) -> Vec<CheckedTx> {
+        self.miners.iter().map(|it| it.at(2).tx(&commit(call_id, 0, it))).collect()
+    }
+
+    /// What retires the agent.
+    fn retire(&self) -> CheckedTx {
+        let agent_id = agent(&self.owner);
+        self.owner.at(1).tx(&Body::AgentRetire(AgentRetire { agent_id }))
     }
 }
 
@@ -144,7 +135,7 @@ impl Market {
 fn a_reveal_waits_for_its_phase_and_is_executable_as_soon_as_that_begins() {
     let market = market();
     let (id, Market { world, miners, .. }) = (market.elected(), &market);
-    let commits: Vec<_> = miners.iter().map(|it| it.at(2).tx(&commit(id, 0, it))).collect();
+    let commits = market.commits(id);
     let reveals: Vec<_> = miners.iter().map(|it| it.at(3).tx(&reveal(id, b"yes"))).collect();
     for (commit, reveal) in commits.iter().zip(&reveals) {
         world.pending(&[commit]);
@@ -155,7 +146,7 @@ fn a_reveal_waits_for_its_phase_and_is_executable_as_soon_as_that_begins() {
     assert!(reveals.iter().all(|it| world.is_queued(it)), "one has not committed");
     world.commit(&[&commits[2]]);
     assert!(reveals.iter().all(|it| world.is_pending(it)));
-    world.commit(&reveals.iter().collect::<Vec<_>>());
+    world.commit(&reveals);
     assert_eq!(0, world.pool.stats().senders);
     assert_eq!(0, world.pool.stats().rebuilds_total);
 }
@@ -165,12 +156,9 @@ fn only_what_a_member_has_committed_to_waits_for_the_phase() {
     let market = market();
     let (id, Market { world, miners, requester, .. }) = (market.elected(), &market);
     let [first, second] = [&miners[0], &miners[1]];
-    assert_eq!(
-        Code::CallPhase,
-        world.rejection(&first.at(2).tx(&reveal(id, b"yes"))),
-        "no commitment"
-    );
-    let commits = [first, second].map(|it| it.at(2).tx(&commit(id, 0, it)));
+    let unfounded = first.at(2).tx(&reveal(id, b"yes"));
+    assert_eq!(Code::CallPhase, world.rejection(&unfounded), "no commitment");
+    let commits = market.commits(id);
     world.pending(&[&commits[0]]);
     assert_eq!(Code::CallPhase, world.rejection(&first.at(3).tx(&reveal(id, b"no"))));
     assert_eq!(Code::CallPhase, world.rejection(&first.at(3).tx(&reveal(id, b"much"))), "too long");
@@ -185,9 +173,8 @@ fn one_waits_of_each_sender_and_what_comes_after_it_waits_with_it() {
     let market = market();
     let (id, Market { world, miners, requester, .. }) = (market.elected(), &market);
     let miner = &miners[0];
-    let (committed, held) =
-        (miner.at(2).tx(&commit(id, 0, miner)), miner.at(3).tx(&reveal(id, b"yes")));
-    world.pending(&[&committed]);
+    let (commits, held) = (market.commits(id), miner.at(3).tx(&reveal(id, b"yes")));
+    world.pending(&commits[..1]);
     world.queued(&[&held]);
     let second = miner.at(3).time(7);
     assert_eq!(Code::NonceTaken, world.rejection(&second.tx(&reveal(id, b"yes"))));
@@ -195,10 +182,9 @@ fn one_waits_of_each_sender_and_what_comes_after_it_waits_with_it() {
     let after = miner.at(4).transfer(requester, 1);
     world.queued(&[&after]);
     assert_eq!(5, world.account(miner).nonce);
-    world.commit(&[&committed]);
+    world.commit(&commits[..1]);
     assert!(world.is_queued(&held) && world.is_queued(&after));
-    let others: Vec<_> = miners[1..].iter().map(|it| it.at(2).tx(&commit(id, 0, it))).collect();
-    world.commit(&others.iter().collect::<Vec<_>>());
+    world.commit(&commits[1..]);
     assert!(world.is_pending(&held) && world.is_pending(&after));
 }
 
@@ -211,22 +197,21 @@ fn a_commitment_waits_for_the_draw_and_is_dropped_if_its_miner_is_not_drawn() {
     assert_eq!(Code::NotMember, world.rejection(&requester.at(1).tx(&commit(id, 0, requester))));
     assert_eq!(Code::NotMember, world.rejection(&owner.at(1).tx(&commit(id, 0, owner))), "no bond");
     assert_eq!(Code::NotMember, world.rejection(&miners[0].at(2).tx(&commit(id, 1, &miners[0]))));
-    let early: Vec<_> = miners.iter().map(|it| it.at(2).tx(&commit(id, 0, it))).collect();
-    world.queued(&early.iter().collect::<Vec<_>>());
-    world.commit(&[]);
+    let early = market.commits(id);
+    world.queued(&early);
+    world.commit_empty();
     assert!(early.iter().all(|it| world.is_pending(it)), "all are members");
     // One more miner makes one of four that is not drawn.
     let late = Wallet::new(60);
     let mut block = vec![requester.at(1).transfer(&late, 400_000)];
-    block.push(late.at(0).tx(&Body::MinerBond(MinerBond { amount: Amount::new(300_000) })));
-    block.push(late.at(1).tx(&offer()));
+    block.extend(bond_and_offer(&late));
     let (next, call) = market.call(2);
     block.push(call);
     world.commit(&block.iter().chain(&early).collect::<Vec<_>>());
     let mut early: Vec<_> = miners.iter().map(|it| it.at(3).tx(&commit(next, 0, it))).collect();
     early.push(late.at(2).tx(&commit(next, 0, &late)));
-    world.queued(&early.iter().collect::<Vec<_>>());
-    world.commit(&[]);
+    world.queued(&early);
+    world.commit_empty();
     assert_eq!(3, early.iter().filter(|it| world.is_pending(it)).count());
     let lost = early.iter().find(|it| !world.is_pending(it)).unwrap();
     assert_eq!(Some(Code::NotMember), world.drop_code(lost));
@@ -236,7 +221,7 @@ fn a_commitment_waits_for_the_draw_and_is_dropped_if_its_miner_is_not_drawn() {
 fn what_waits_for_its_phase_is_tried_again_when_the_chain_has_moved() {
     let market = market();
     let (id, Market { world, miners, .. }) = (market.elected(), &market);
-    let commits: Vec<_> = miners.iter().map(|it| it.at(2).tx(&commit(id, 0, it))).collect();
+    let commits = market.commits(id);
     let held = miners[0].at(3).tx(&reveal(id, b"yes"));
     world.pending(&[&commits[0]]);
     world.queued(&[&held]);
@@ -253,18 +238,16 @@ fn what_waits_for_its_phase_is_tried_again_when_the_chain_has_moved() {
 fn an_early_reveal_behind_what_is_executed_again_waits_all_the_same() {
     let market = market();
     let (id, Market { world, miners, requester, .. }) = (market.elected(), &market);
-    let miner = &miners[0];
-    let committed = miner.at(2).tx(&commit(id, 0, miner));
-    world.commit(&[&committed]);
+    let (miner, commits) = (&miners[0], market.commits(id));
+    world.commit(&commits[..1]);
     // The block takes the nonce of one that waits, so everything is executed again.
-    let waiting: Vec<_> = (1..9).map(|nonce| requester.at(nonce).turn(None)).collect();
-    world.pending(&waiting.iter().collect::<Vec<_>>());
+    let waiting = requester.each(1..9, |it| it.turn(None));
+    world.pending(&waiting);
     let held = miner.at(3).tx(&reveal(id, b"yes"));
     world.queued(&[&held]);
     world.commit(&[&requester.at(1).transfer(miner, 1)]);
     assert!(world.is_queued(&held));
-    let others: Vec<_> = miners[1..].iter().map(|it| it.at(2).tx(&commit(id, 0, it))).collect();
-    world.commit(&others.iter().collect::<Vec<_>>());
+    world.commit(&commits[1..]);
     assert!(world.is_pending(&held));
 }
 
@@ -274,17 +257,16 @@ fn calls_that_wait_are_dropped_when_their_agent_is_retired_and_nothing_else_is_e
     let Market { world, owner, requester, miners } = &market;
     let (_, call) = market.call(0);
     let after = requester.at(1).transfer(owner, 1);
-    let others: Vec<_> = (2..22).map(|nonce| miners[0].at(nonce).turn(None)).collect();
+    let others = miners[0].each(2..22, |it| it.turn(None));
     world.pending(&[&call, &after]);
-    world.pending(&others.iter().collect::<Vec<_>>());
+    world.pending(&others);
     let admits = world.admits();
-    let retire = Body::AgentRetire(AgentRetire { agent_id: agent(owner) });
-    world.commit(&[&owner.at(1).tx(&retire), &others[0]]);
+    world.commit(&[&market.retire(), &others[0]]);
     assert_eq!(Some(Code::AgentRetired), world.drop_code(&call));
     assert!(world.is_queued(&after), "its nonce is not there yet");
     assert_eq!(0, world.pool.stats().rebuilds_total);
     assert!(world.admits() <= admits + 4, "{} more", world.admits() - admits);
-    world.accept(TxStanding::Pending, &[&requester.at(0).transfer(owner, 1)]);
+    world.pending(&[&requester.at(0).transfer(owner, 1)]);
 }
 
 #[test]
@@ -294,26 +276,22 @@ fn requests_for_runs_of_a_retired_agent_are_dropped_as_its_calls_are() {
     let request = requester.at(0).request_of_agent(agent(owner));
     let other = miners[0].at(2).request();
     world.pending(&[&request, &other]);
-    let retire = Body::AgentRetire(AgentRetire { agent_id: agent(owner) });
-    world.commit(&[&owner.at(1).tx(&retire)]);
+    world.commit(&[&market.retire()]);
     assert_eq!(Some(Code::AgentRetired), world.drop_code(&request));
     assert!(world.is_pending(&other));
 }
 
 #[test]
 fn before_v8_a_long_name_of_a_tool_waits_for_nothing_and_is_nobody_s_fault() {
-    let (rich, validator) = (Wallet::new(1), Wallet::new(201));
-    let forks = Forks { v7: Some(0), validator_vote: Some(0), ..Forks::default() };
-    let chain = TestChain::with_forks(params(), forks, &[(&rich, 10_000_000)], &[(&validator, 1)]);
-    let world = World::over(Config::default(), &chain);
+    let rich = Wallet::new(1);
+    let world = World::v7_from(0, Config::default(), &[(&rich, 10_000_000)]);
     for nonce in [0, 1] {
-        let rejection =
-            world.submit(&rich.at(nonce).request_with_tool(&"t".repeat(65))).unwrap_err();
+        let request = rich.at(nonce).request_with_tool(&"t".repeat(65));
+        let rejection = world.submit(&request).unwrap_err();
         assert_eq!(Code::InvalidField, rejection.code(), "nonce {nonce}");
         assert!(!rejection.is_peer_fault(), "who passes it on may be ahead: nonce {nonce}");
     }
-    world.accept(TxStanding::Queued, &[&rich.at(1).request_with_tool(&"t".repeat(64))]);
+    world.queued(&[&rich.at(1).request_with_tool(&"t".repeat(64))]);
     let market = market();
-    let request = market.requester.at(1).request_with_tool(&"t".repeat(192));
-    market.world.accept(TxStanding::Queued, &[&request]);
+    market.world.queued(&[&market.requester.at(1).request_with_tool(&"t".repeat(192))]);
 }

@@ -8,8 +8,8 @@ use txpool::{BlockLimits, Config};
 use types::{CheckedTx, Hash};
 
 use crate::journal::restore;
+use crate::support::World;
 use crate::support::world::NOW;
-use crate::support::{Wallet, World};
 
 const PER_SENDER: u64 = 300;
 
@@ -53,10 +53,7 @@ fn every_accepted_transaction_gets_into_a_block_once() {
     let (without, [a, b, c]) = World::of_three();
     let world = without.restarted(Config::default(), directory.path());
     restore(&world).unwrap();
-    let of = |wallet: &Wallet| -> Vec<CheckedTx> {
-        (0..PER_SENDER).map(|nonce| wallet.at(nonce).transfer(&a, 1)).collect()
-    };
-    let sent = [of(&a), of(&b), of(&c)];
+    let sent = [&a, &b, &c].map(|wallet| wallet.each(0..PER_SENDER, |it| it.transfer(&a, 1)));
     let still_sending = AtomicUsize::new(sent.len());
 
     let included = std::thread::scope(|scope| {

@@ -68,9 +68,7 @@ fn each_sender_gets_its_share_of_the_tenth_by_bytes_and_always_one() {
     let many: Vec<_> = (0..3).map(|at| first.at(1 + at).tip(2).step(run, at)).collect();
     let one = [second.at(1).step(other, 0), third.at(1).step(another, 0)];
     world.pending(&many.iter().chain(&one).collect::<Vec<_>>());
-    for nonce in 3..83 {
-        world.pending(&[&rich.at(nonce).tip(50_000).transfer(&first, 1)]);
-    }
+    world.pending(&rich.each(3..83, |it| it.tip(50_000).transfer(&first, 1)));
     // The tenth has room for three steps, and a share of it for none; one of the block has room for two.
     let bytes = many[0].encoded_bytes() * 32;
     let limits = BlockLimits { bytes, count: 10_000 };
@@ -91,7 +89,7 @@ fn steps_beyond_the_tenth_count_as_others_and_the_worst_of_all_steps_makes_room(
         second.at(1).step(other, 0),
         second.at(2).step(other, 1),
     ];
-    world.pending(&steps.iter().collect::<Vec<_>>());
+    world.pending(&steps);
     let rich = fill(&world, 16);
     let dear = rich.at(18).tip(50).transfer(&first, 1);
     world.pending(&[&dear]);

@@ -7,22 +7,18 @@ use std::time::Duration;
 
 use txpool::{Committed, Config, Touched};
 use types::call::CallChange;
-use types::{Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Settlement, TxEvent};
+use types::{Amount, BlockEvents, Code, Credit, Event, Hash, Settlement, TxEvent};
 
 use crate::support::ledger::{REWARD, params};
-use crate::support::make::run_of;
+use crate::support::make::{hashes, run_of};
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
-
-fn hashes(txs: &[&CheckedTx]) -> Vec<Hash> {
-    txs.iter().map(|tx| tx.hash()).collect()
-}
 
 #[test]
 fn included_transactions_leave_and_the_rest_needs_no_new_execution() {
     let (world, [a, b, _]) = World::of_three();
-    let txs: Vec<_> = (0..3).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
-    world.pending(&[&txs[0], &txs[1], &txs[2]]);
+    let txs = a.each(0..3, |it| it.transfer(&b, 10));
+    world.pending(&txs);
     let before = world.admits();
     world.commit(&[&txs[0], &txs[1]]);
     assert_eq!(hashes(&[&txs[2]]), world.order());
@@ -35,7 +31,7 @@ fn included_transactions_leave_and_the_rest_needs_no_new_execution() {
 fn a_block_may_take_senders_in_another_order() {
     let (world, [a, b, c]) = World::of_three();
     let txs = [a.at(0).transfer(&b, 10), b.at(0).transfer(&c, 10), c.at(0).transfer(&a, 10)];
-    world.pending(&txs.each_ref());
+    world.pending(&txs);
     let before = world.admits();
     world.commit(&[&txs[2], &txs[1]]);
     assert_eq!(hashes(&[&txs[0]]), world.order());
@@ -61,12 +57,11 @@ fn a_claim_lost_to_another_miner_is_dropped_at_once_with_all_that_hangs_on_it() 
     }
     assert!(world.is_queued(&other));
     let lost = world.events();
-    assert!(
-        lost.contains(&("dropped", finish.hash())) && lost.contains(&("demoted", other.hash()))
-    );
+    assert!(lost.contains(&("dropped", finish.hash())));
+    assert!(lost.contains(&("demoted", other.hash())));
     // The miner goes on with the nonces that are free again.
-    let turns: Vec<_> = (0..3).map(|nonce| b.at(nonce).turn(None)).collect();
-    world.pending(&[&turns[0], &turns[1], &turns[2]]);
+    let turns = b.each(0..3, |it| it.turn(None));
+    world.pending(&turns);
     assert!(world.is_pending(&other));
 }
 
@@ -94,9 +89,9 @@ fn a_foreign_transaction_closes_a_gap() {
 fn what_a_block_makes_executable_is_promoted_in_the_order_of_acceptance() {
     let (world, [a, b, c]) = World::of_three();
     let queued = [b.at(1).turn(None), a.at(1).turn(None), c.at(1).turn(None), a.at(2).turn(None)];
-    world.queued(&queued.each_ref());
+    world.queued(&queued);
     world.commit(&[&a.at(0).turn(None), &b.at(0).turn(None), &c.at(0).turn(None)]);
-    assert_eq!(hashes(&queued.each_ref()), world.order());
+    assert_eq!(hashes(&queued), world.order());
 }
 
 #[test]
@@ -123,15 +118,15 @@ fn a_foreign_spend_drops_what_cannot_be_paid_any_more() {
 #[test]
 fn a_sweep_of_a_run_drops_what_is_pending_about_it() {
     let (world, [a, b, _]) = World::of_three();
-    let (request, claim) = (a.at(0).request(), b.at(0).claim(run_of(&a.at(0).request())));
+    let request = a.at(0).request();
     let run = run_of(&request);
+    let claim = b.at(0).claim(run);
     world.pending(&[&request, &claim]);
     world.commit(&[&request, &claim]);
     let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run, 1));
     world.pending(&[&step, &finish]);
     world.commit_time_out(run, &[]);
-    assert_eq!(Some(Code::RunNotActive), world.drop_code(&step));
-    assert_eq!(Some(Code::RunNotActive), world.drop_code(&finish));
+    assert_eq!([Some(Code::RunNotActive); 2], [world.drop_code(&step), world.drop_code(&finish)]);
 }
 
 #[test]
@@ -154,7 +149,7 @@ fn a_run_that_a_sweep_ended_is_over_although_other_things_are_pending() {
     let (world, [a, b, c]) = World::of_three();
     let request = a.at(0).request();
     let run = run_of(&request);
-    let others: Vec<_> = (0..3).map(|nonce| c.at(nonce).turn(None)).collect();
+    let others = c.each(0..3, |it| it.turn(None));
     world.pending(&[&request, &b.at(0).claim(run), &others[0], &others[1], &others[2]]);
     world.commit(&[&request, &b.at(0).claim(run)]);
     // One of ours is in the block of the sweep, so nothing is executed again yet.
@@ -186,7 +181,7 @@ fn what_never_gets_into_a_block_is_looked_at_again() {
     world.pending(&[&tx]);
     // The state changes behind the pool's back, and nobody says so.
     world.chain.lose_account(a.address());
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&tx));
 }
 
@@ -216,21 +211,17 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
     let (run, address) = (Hash::digest(b"run"), Wallet::new(1).address());
     let none = Amount::ZERO;
     let settlement = Settlement { miner_reward: none, user_refund: none, network_fee: none };
-    let chunk = |blob_id: &str, is_as_announced| Event::BlobChunkStored {
-        blob_id: blob_id.to_owned(),
-        index: 0,
-        is_as_announced,
-    };
     let chunks = [("part", None), ("right", Some(true)), ("wrong", Some(false))];
-    let chunks = chunks.map(|(blob_id, is_as_announced)| chunk(blob_id, is_as_announced));
+    let chunks = chunks.map(|(blob_id, is_as_announced)| {
+        let blob_id = blob_id.to_owned();
+        Event::BlobChunkStored { blob_id, index: 0, is_as_announced }
+    });
+    let transactions = (0..).zip(chunks).map(|(position, event)| TxEvent { position, event });
     let credit = |amount| Credit { address, amount: Amount::new(amount) };
     let (call, agent) = (Hash::digest(b"call"), Hash::digest(b"agent"));
     let of_call = |call_id, change| Event::CallChanged { call_id, change };
     let events = BlockEvents {
-        transactions: (0..)
-            .zip(chunks)
-            .map(|(position, event)| TxEvent { position, event })
-            .collect(),
+        transactions: transactions.collect(),
         end: vec![
             Event::AgentRetired { agent_id: agent },
             Event::RunReopened { agent_run_id: Hash::ZERO, miner: address },
@@ -273,7 +264,7 @@ fn what_is_queued_for_too_long_is_dropped() {
 #[test]
 fn the_pool_says_when_it_begins_to_have_something_executable_and_only_then() {
     let (world, [a, b, _]) = World::of_three();
-    let txs: Vec<_> = (0..3).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
+    let txs = a.each(0..3, |it| it.transfer(&b, 10));
     world.queued(&[&txs[1]]);
     assert_eq!(0, world.starts());
     world.pending(&[&txs[0], &txs[2]]);
@@ -315,8 +306,8 @@ fn votes_of_a_validator_that_has_left_are_dropped_at_once() {
 #[test]
 fn after_many_blocks_at_once_what_they_hold_is_forgotten_and_the_rest_is_judged_anew() {
     let (world, [a, b, c]) = World::of_three();
-    let ours: Vec<_> = (0..4).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
-    world.pending(&ours.iter().collect::<Vec<_>>());
+    let ours = a.each(0..4, |it| it.transfer(&b, 10));
+    world.pending(&ours);
     let (lost, stays) = (b.at(0).transfer(&a, 1), c.at(0).transfer(&a, 1));
     world.pending(&[&lost, &stays]);
     // Blocks of which the pool hears nothing: two of ours, and another with the nonce of `lost`.
@@ -369,10 +360,10 @@ fn what_waits_when_v7_begins_keeps_its_place_unless_it_cannot_pay_for_it() {
     let second = a.at(1).transfer(&b, 1);
     world.pending(&[&first, &all, &second]);
     world.queued(&[&gap]);
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!(hashes(&[&first, &all, &second]), world.order());
     // The next block is the first one of v7.
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!(hashes(&[&first, &second]), world.order());
     assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&all));
     assert!(world.is_queued(&gap));
@@ -380,5 +371,5 @@ fn what_waits_when_v7_begins_keeps_its_place_unless_it_cannot_pay_for_it() {
     let less = b.at(0).transfer(&c, 400);
     world.pending(&[&less]);
     world.commit(&[&first, &second, &less]);
-    assert_eq!(hashes(&[]), world.order());
+    assert_eq!(Vec::<Hash>::new(), world.order());
 }

@@ -37,7 +37,15 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn five(wallet: &Wallet, to: &Wallet) -> Vec<CheckedTx> {
-    (0..5).map(|nonce| wallet.at(nonce).transfer(to, 10)).collect()
+    wallet.each(0..5, |it| it.transfer(to, 10))
+}
+
+/// The same with five transactions of the first wallet, of which the pool has so many.
+fn journalled_with(count: usize) -> (TempDir, World, [Wallet; 3], Vec<CheckedTx>) {
+    let (directory, world, wallets) = journalled();
+    let txs = five(&wallets[0], &wallets[1]);
+    world.pending(&txs[..count]);
+    (directory, world, wallets, txs)
 }
 
 #[test]
@@ -63,9 +71,7 @@ fn accepted_transactions_survive_a_restart_in_order() {
 
 #[test]
 fn what_was_written_survives_a_process_that_never_flushed() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    world.pending(&[&txs[0], &txs[1]]);
+    let (directory, world, _, txs) = journalled_with(2);
     assert_eq!(2, world.pool.write_journal().unwrap());
     world.pending(&[&txs[2]]);
     assert_eq!(1, world.pool.write_journal().unwrap());
@@ -79,9 +85,7 @@ fn what_was_written_survives_a_process_that_never_flushed() {
 
 #[test]
 fn what_is_in_a_block_does_not_come_back() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    world.pending(&[&txs[0], &txs[1], &txs[2]]);
+    let (directory, world, _, txs) = journalled_with(3);
     world.pool.flush_journal().unwrap();
     world.commit(&[&txs[0], &txs[1]]);
     let again = world.restarted(Config::default(), directory.path());
@@ -105,9 +109,7 @@ fn what_was_dropped_does_not_come_back_in_place_of_what_was_accepted_since() {
 
 #[test]
 fn what_the_operator_dropped_stays_dropped_unless_it_was_sent_again() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    world.pending(&[&txs[0], &txs[1]]);
+    let (directory, world, _, txs) = journalled_with(2);
     world.pool.flush_journal().unwrap();
     world.pool.clear(NOW).unwrap();
     world.pending(&[&txs[0]]);
@@ -136,15 +138,15 @@ fn a_tombstone_lives_as_long_as_older_records() {
     // More than one segment.
     let chunk = |nonce| a.at(nonce).chunk("x", nonce - 1, BLOB_CHUNK_BYTES);
     let chunks: Vec<CheckedTx> = (1..=40).map(chunk).collect();
-    world.pending(&chunks[..35].iter().collect::<Vec<_>>());
+    world.pending(&chunks[..35]);
     world.pool.flush_journal().unwrap();
     // Makes room for itself.
     world.pending(&[&chunks[35]]);
     assert_eq!(Some(Code::PoolFull), world.drop_code(&long));
     world.commit(&[&blob, &chunks[0], &chunks[1], &chunks[2], &chunks[3]]);
-    world.pending(&chunks[36..].iter().collect::<Vec<_>>());
+    world.pending(&chunks[36..]);
     world.pool.flush_journal().unwrap();
-    world.commit(&chunks[4..].iter().collect::<Vec<_>>());
+    world.commit(&chunks[4..]);
     // Nothing of the second segment is in the pool any more, but the first has the survivor.
     world.pool.flush_journal().unwrap();
     let again = world.restarted(config, directory.path());
@@ -154,9 +156,7 @@ fn a_tombstone_lives_as_long_as_older_records() {
 
 #[test]
 fn a_journal_of_the_version_before_is_read() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    world.pending(&[&txs[0], &txs[1]]);
+    let (directory, world, ..) = journalled_with(2);
     world.pool.flush_journal().unwrap();
     let path = segments(directory.path()).remove(0);
     let mut bytes = fs::read(&path).unwrap();
@@ -168,9 +168,7 @@ fn a_journal_of_the_version_before_is_read() {
 
 #[test]
 fn what_leaves_before_a_flush_is_never_written() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    world.pending(&[&txs[0], &txs[1]]);
+    let (directory, world, _, txs) = journalled_with(2);
     world.commit(&[&txs[0]]);
     assert_eq!(1, world.pool.flush_journal().unwrap().written);
     assert_eq!(1, segments(directory.path()).len());
@@ -178,9 +176,7 @@ fn what_leaves_before_a_flush_is_never_written() {
 
 #[test]
 fn a_cut_off_tail_costs_only_the_last_record() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    world.pending(&[&txs[0], &txs[1], &txs[2]]);
+    let (directory, world, _, txs) = journalled_with(3);
     world.pool.flush_journal().unwrap();
     let path = segments(directory.path()).remove(0);
     let whole = fs::read(&path).unwrap();
@@ -198,10 +194,7 @@ fn a_cut_off_tail_costs_only_the_last_record() {
 
 #[test]
 fn a_flipped_byte_anywhere_costs_at_most_one_record() {
-    let (directory, world, [a, b, _]) = journalled();
-    let txs = five(&a, &b);
-    let all: Vec<&CheckedTx> = txs.iter().collect();
-    world.pending(&all);
+    let (directory, world, [a, b, _], _) = journalled_with(5);
     // A sender of its own, so that no lost nonce keeps it back.
     let last = b.at(0).transfer(&a, 1);
     world.pending(&[&last]);
@@ -264,17 +257,14 @@ fn dead_segments_are_deleted() {
     let init = a.at(0).blob("x", 60 * BLOB_CHUNK_BYTES);
     world.pending(&[&init]);
     world.commit(&[&init]);
-    let mut included = 1;
     // 60 chunks of half a megabyte of text: more than one segment.
     let chunk = |nonce| a.at(nonce).chunk("x", nonce - 1, BLOB_CHUNK_BYTES);
-    for nonce in 1..=60 {
-        world.pending(&[&chunk(nonce)]);
-    }
+    let chunks: Vec<_> = (1..=60).map(chunk).collect();
+    world.pending(&chunks);
     world.pool.flush_journal().unwrap();
     assert!(segments(directory.path()).len() > 1);
-    while included <= 60 {
-        world.commit(&[&chunk(included)]);
-        included += 1;
+    for chunk in &chunks {
+        world.commit(&[chunk]);
     }
     let keep = b.at(0).transfer(&a, 1);
     world.pending(&[&keep]);

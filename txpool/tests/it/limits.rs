@@ -103,7 +103,7 @@ fn pool_full_comes_before_sender_limit_and_that_before_clock_skew() {
 fn the_memory_of_dropped_transactions_is_bounded_by_count_and_age() {
     let config = Config { dropped_count_max: 2, dropped_age_max_ms: 1_000, ..Config::default() };
     let (world, [a, b, _]) = World::of_three_with(config);
-    let txs: Vec<_> = (0..3).map(|nonce| a.at(nonce).transfer(&b, 1)).collect();
+    let txs = a.each(0..3, |it| it.transfer(&b, 1));
     for tx in &txs {
         world.pending(&[tx]);
     }

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use txpool::{BlockLimits, Config, Found, Offered};
-use types::{CheckedTx, Code, Hash, Params};
+use types::{Code, Hash, Params};
 
 use crate::support::ledger::{execute, params};
-use crate::support::make::run_of;
+use crate::support::make::{hashes, run_of};
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
@@ -16,10 +16,6 @@ fn of_count<const N: usize>(count_max: usize) -> (World, [Wallet; N]) {
 
 const fn block_of(count: usize) -> BlockLimits {
     BlockLimits { bytes: usize::MAX, count }
-}
-
-fn hashes(txs: &[CheckedTx]) -> Vec<Hash> {
-    txs.iter().map(|tx| tx.hash()).collect()
 }
 
 #[test]
@@ -72,15 +68,15 @@ fn who_offers_less_than_an_eighth_more_is_refused() {
 #[test]
 fn before_v7_a_tip_evicts_nobody() {
     let config = Config { count_max: 1, ..Config::default() };
-    let [a, b] = [1, 2].map(Wallet::new);
+    let [a, b] = Wallet::first();
     let world = World::v7_from(3, config, &[(&a, 1_000_000), (&b, 1_000_000)]);
     let first = a.at(0).transfer(&b, 1);
     world.pending(&[&first]);
     assert_eq!(Code::PoolFull, world.rejection(&b.at(0).tip(9).transfer(&a, 1)));
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!(Code::PoolFull, world.rejection(&b.at(0).tip(9).transfer(&a, 1)));
     // The next block is the first one of v7.
-    world.commit(&[]);
+    world.commit_empty();
     world.pending(&[&b.at(0).tip(9).transfer(&a, 1)]);
     assert_eq!(Some(Code::Evicted), world.drop_code(&first));
 }
@@ -139,14 +135,14 @@ fn a_claim_goes_with_its_request() {
 #[test]
 fn a_large_newcomer_makes_as_much_room_as_it_needs_or_none() {
     let (a, b) = (Wallet::new(1), Wallet::new(2));
-    let small: Vec<_> = (0..4).map(|nonce| b.at(nonce).tip(1).transfer(&a, 1)).collect();
+    let small = b.each(0..4, |it| it.tip(1).transfer(&a, 1));
     let blob = a.at(0).tip(1_000).blob("x", 300);
     let large = a.at(1).tip(100).chunk("x", 0, 300);
     // The small ones have nine tenths.
     let bytes = small.iter().map(|tx| tx.encoded_bytes()).sum::<usize>() + blob.encoded_bytes();
     let config = Config { bytes_max: bytes * 10 / 9 + 1, ..Config::default() };
     let world = World::v7_from(0, config, &[(&a, 1_000_000), (&b, 1_000_000)]);
-    world.pending(&small.iter().collect::<Vec<_>>());
+    world.pending(&small);
     world.pending(&[&blob]);
     let before = world.pool.status();
     let cheap = a.at(1).chunk("x", 0, 300);
@@ -160,12 +156,8 @@ fn a_large_newcomer_makes_as_much_room_as_it_needs_or_none() {
 
 #[test]
 fn who_needs_the_room_of_more_than_64_evicts_nobody() {
-    let (a, b, c) = (Wallet::new(1), Wallet::new(2), Wallet::new(3));
-    let of = |wallet: &Wallet, nonces| {
-        let each = |nonce| wallet.at(nonce).tip(1).transfer(&a, 1);
-        (0..nonces).map(each).collect::<Vec<_>>()
-    };
-    let small = [of(&b, 40), of(&c, 40)].concat();
+    let [a, b, c] = Wallet::first();
+    let small = [&b, &c].map(|wallet| wallet.each(0..40, |it| it.tip(1).transfer(&a, 1))).concat();
     let size = u32::try_from(small[0].encoded_bytes()).unwrap();
     let bytes = small.iter().map(|tx| tx.encoded_bytes()).sum::<usize>();
     for (count, expected) in [(66, Some(Code::PoolFull)), (40, None)] {
@@ -177,7 +169,7 @@ fn who_needs_the_room_of_more_than_64_evicts_nobody() {
         let config = Config { bytes_max, ..Config::default() };
         let money = [(&a, 1_000_000), (&b, 1_000_000), (&c, 1_000_000)];
         let world = World::v7_from(0, config, &money);
-        world.pending(&small.iter().collect::<Vec<_>>());
+        world.pending(&small);
         world.pending(&[&blob]);
         let before = world.pool.status();
         if let Some(code) = expected {
@@ -235,7 +227,7 @@ fn a_newcomer_that_names_what_would_have_to_go_for_it_evicts_nobody() {
     let answer = c.at(0).tip(100).turn(Some(parent.hash()));
     assert_eq!(Code::PoolFull, world.rejection(&answer));
     while world.pool.settle(NOW).unwrap() {}
-    assert_eq!(hashes(&[mine[0].clone(), mine[1].clone(), parent]), world.order());
+    assert_eq!(hashes(&[&mine[0], &mine[1], &parent]), world.order());
     assert_eq!(0, world.pool.stats().evicted_total);
 }
 
@@ -292,7 +284,7 @@ fn with_runs() -> (World, [Wallet; 4], [Hash; 2]) {
     let requests = [a.at(0).request(), a.at(1).request()];
     let runs = [run_of(&requests[0]), run_of(&requests[1])];
     let claims = [b.at(0).claim(runs[0]), c.at(0).claim(runs[1])];
-    let all = [&requests[0], &requests[1], &claims[0], &claims[1]];
+    let all = [requests, claims].concat();
     world.pending(&all);
     world.commit(&all);
     (world, [a, b, c, d], runs)
@@ -301,18 +293,14 @@ fn with_runs() -> (World, [Wallet; 4], [Hash; 2]) {
 #[test]
 fn a_tenth_is_kept_for_steps_and_only_in_it_they_are_spared() {
     let (world, [a, b, c, d], runs) = with_runs();
-    for nonce in 0..18 {
-        world.pending(&[&d.at(nonce).tip(5).transfer(&a, 1)]);
-    }
+    world.pending(&d.each(0..18, |it| it.tip(5).transfer(&a, 1)));
     assert_eq!(Code::PoolFull, world.rejection(&a.at(2).transfer(&d, 1)));
     let (first, second) = (b.at(1).step(runs[0], 0), c.at(1).step(runs[1], 0));
     world.pending(&[&first, &second]);
     // The tenth is full: a third one is as any other.
     assert_eq!(Code::PoolFull, world.rejection(&b.at(2).step(runs[0], 1)));
     // Nobody evicts those two, however much is offered.
-    for nonce in 2..6 {
-        world.pending(&[&a.at(nonce).tip(50).transfer(&d, 1)]);
-    }
+    world.pending(&a.each(2..6, |it| it.tip(50).transfer(&d, 1)));
     assert!(world.is_pending(&first) && world.is_pending(&second));
     assert_eq!(20, world.pool.pending_count());
 }
@@ -322,9 +310,7 @@ fn a_step_that_something_else_of_its_sender_comes_before_is_not_spared() {
     let (world, [a, b, _, d], runs) = with_runs();
     let step = b.at(2).step(runs[0], 0);
     world.pending(&[&b.at(1).transfer(&a, 1), &step]);
-    for nonce in 0..16 {
-        world.pending(&[&d.at(nonce).tip(5).transfer(&a, 1)]);
-    }
+    world.pending(&d.each(0..16, |it| it.tip(5).transfer(&a, 1)));
     world.pending(&[&a.at(2).tip(6).transfer(&d, 1)]);
     assert_eq!(Some(Code::Evicted), world.drop_code(&step));
 }
@@ -338,9 +324,9 @@ fn tips_decide_who_is_in_a_block_and_arrival_the_order() {
         c.at(0).tip(9).transfer(&b, 1),
         d.at(0).tip(7).transfer(&b, 1),
     ];
-    world.pending(&txs.iter().collect::<Vec<_>>());
+    world.pending(&txs);
     let block = hashes(&world.pool.candidates(block_of(3)));
-    assert_eq!(hashes(&[txs[0].clone(), txs[2].clone(), txs[3].clone()]), block);
+    assert_eq!(hashes(&[&txs[0], &txs[2], &txs[3]]), block);
 }
 
 #[test]
@@ -364,49 +350,32 @@ fn of_those_that_offer_the_same_the_earlier_ones_are_chosen() {
 }
 
 #[test]
-fn a_tenth_of_a_block_is_for_steps() {
-    let (world, [a, b, c, d], runs) = with_runs();
-    for nonce in 0..10 {
-        world.pending(&[&d.at(nonce).tip(50).transfer(&a, 1)]);
+fn a_tenth_of_a_block_is_for_steps_and_no_tips_decide_who_gets_it() {
+    for (tip_of_others, tip_of_second) in [(50, 0), (50_000, 2)] {
+        let (world, [a, b, c, d], runs) = with_runs();
+        world.pending(&d.each(0..10, |it| it.tip(tip_of_others).transfer(&a, 1)));
+        let steps = [b.at(1).step(runs[0], 0), c.at(1).tip(tip_of_second).step(runs[1], 0)];
+        world.pending(&steps);
+        let block = world.pool.candidates(block_of(10));
+        assert_eq!(10, block.len(), "{tip_of_others}");
+        assert!(block.contains(&steps[0]) && !block.contains(&steps[1]), "{tip_of_others}");
     }
-    let steps = [b.at(1).step(runs[0], 0), c.at(1).step(runs[1], 0)];
-    world.pending(&[&steps[0], &steps[1]]);
-    let block = world.pool.candidates(block_of(10));
-    assert_eq!(10, block.len());
-    assert!(block.contains(&steps[0]) && !block.contains(&steps[1]));
-}
-
-#[test]
-fn tips_do_not_decide_who_gets_the_tenth_for_steps() {
-    let (world, [a, b, c, d], runs) = with_runs();
-    for nonce in 0..10 {
-        world.pending(&[&d.at(nonce).tip(50_000).transfer(&a, 1)]);
-    }
-    let steps = [b.at(1).step(runs[0], 0), c.at(1).tip(2).step(runs[1], 0)];
-    world.pending(&[&steps[0], &steps[1]]);
-    let block = world.pool.candidates(block_of(10));
-    assert_eq!(10, block.len());
-    assert!(block.contains(&steps[0]) && !block.contains(&steps[1]));
 }
 
 #[test]
 fn senders_take_turns_in_the_tenth_for_steps() {
     let (world, [a, b, c, d], runs) = with_runs();
-    for nonce in 0..10 {
-        world.pending(&[&d.at(nonce).tip(50_000).transfer(&a, 1)]);
-    }
+    world.pending(&d.each(0..10, |it| it.tip(50_000).transfer(&a, 1)));
     let many: Vec<_> = (0..3).map(|step| b.at(1 + step).tip(2).step(runs[0], step)).collect();
-    world.pending(&many.iter().collect::<Vec<_>>());
+    world.pending(&many);
     let block = world.pool.candidates(block_of(10));
     assert!(block.contains(&many[0]) && !block.contains(&many[1]));
     let one = c.at(1).step(runs[1], 0);
     world.pending(&[&one]);
     world.commit(&[&many[0]]);
     let block = world.pool.candidates(block_of(10));
-    assert!(
-        block.contains(&one) && !block.contains(&many[1]),
-        "it is not the first one's turn again"
-    );
+    assert!(block.contains(&one));
+    assert!(!block.contains(&many[1]), "it is not the first one's turn again");
 }
 
 #[test]
@@ -418,7 +387,7 @@ fn whoever_builds_a_block_can_ask_for_more() {
     world.pending(&[&request, &claim, &b.at(1).tip(500).turn(None), &dear, &cheap]);
     let mut offered = Offered::default();
     let some = world.pool.more_candidates(block_of(2), &mut offered);
-    assert_eq!(hashes(&[claim.clone(), b.at(1).tip(500).turn(None)]), hashes(&some));
+    assert_eq!(hashes(&[&claim, &b.at(1).tip(500).turn(None)]), hashes(&some));
     // Without its request a claim is not valid.
     offered.refuse(&claim);
     let some = world.pool.more_candidates(block_of(2), &mut offered);
@@ -439,9 +408,9 @@ fn what_is_not_ready_to_pay_the_base_fee_is_not_offered() {
     world.pending(&[&bound, &other]);
     assert_eq!(2, world.pool.candidates(block_of(5)).len());
     // More than half of a block is used, so the base fee rises to 11.
-    let full: Vec<_> = (0..4).map(|nonce| c.at(nonce).transfer(&a, 1)).collect();
-    world.pending(&full.iter().collect::<Vec<_>>());
-    world.commit(&full.iter().collect::<Vec<_>>());
+    let full = c.each(0..4, |it| it.transfer(&a, 1));
+    world.pending(&full);
+    world.commit(&full);
     assert!(matches!(world.pool.find(bound.hash()), Some(Found::Waiting { .. })));
     assert_eq!(vec![other.hash()], hashes(&world.pool.candidates(block_of(5))));
 }
@@ -450,7 +419,7 @@ fn what_is_not_ready_to_pay_the_base_fee_is_not_offered() {
 fn after_an_hour_a_transaction_leaves_and_what_its_sender_sent_after_it() {
     let (world, [a, b, c]) = of_count(100);
     let old = [a.at(0).transfer(&b, 1), a.at(1).transfer(&b, 1)];
-    world.pending(&[&old[0], &old[1]]);
+    world.pending(&old);
     let young = c.at(0).transfer(&b, 1);
     let later = NOW + 3_599_000;
     assert!(world.pool.submit(std::slice::from_ref(&young), later)[0].is_ok());
@@ -477,7 +446,7 @@ fn what_is_to_be_executed_again_can_be_evicted_too() {
     let (world, [a, b, c, d]) = World::v7::<4>(config);
     let txs: Vec<_> =
         (0..4).flat_map(|n| [a.at(n).transfer(&c, 1), b.at(n).transfer(&c, 1)]).collect();
-    world.pending(&txs.iter().collect::<Vec<_>>());
+    world.pending(&txs);
     // A block with the nonce of somebody else's making: everything is executed again.
     world.commit(&[&a.at(0).time(7).turn(None)]);
     assert!(world.pool.has_unsettled());
@@ -580,6 +549,13 @@ impl Trial {
         Self { world, wallets, runs: vec![Hash::ZERO], stamp: 0, now_ms: NOW }
     }
 
+    fn run(&mut self, actions: &[Action]) {
+        for action in actions {
+            self.act(action);
+            self.check();
+        }
+    }
+
     fn act(&mut self, action: &Action) {
         match *action {
             Action::Submit { wallet, offset, tip, highest, what } => {
@@ -615,11 +591,9 @@ impl Trial {
         assert_eq!(1, answers.len());
         if before != self.world.pool.stats().dropped_total {
             // It was worth it: what went was dropped for room, or was found out to be invalid.
-            assert!(
-                self.world.pool.stats().dropped_total.contains_key(&Code::Evicted)
-                    || self.world.pool.stats().dropped_total.contains_key(&Code::PoolFull)
-                    || answers[0].is_ok()
-            );
+            let dropped = self.world.pool.stats().dropped_total;
+            let has_made_room = [Code::Evicted, Code::PoolFull].map(|it| dropped.contains_key(&it));
+            assert!(has_made_room.contains(&true) || answers[0].is_ok());
         }
     }
 
@@ -631,21 +605,8 @@ impl Trial {
             let turn = wallet.at(nonce).time(self.stamp).max_base_fee(HIGHEST).turn(None);
             execute(&mut block, &turn).ok();
         }
-        let mut offered = Offered::default();
-        loop {
-            let limits = block_of(count.saturating_sub(block.len()));
-            let some = self.world.pool.more_candidates(limits, &mut offered);
-            if some.is_empty() {
-                break;
-            }
-            for tx in some {
-                if execute(&mut block, &tx).is_err() {
-                    offered.refuse(&tx);
-                }
-            }
-        }
+        self.world.fill(&mut block, count);
         assert!(block.len() <= count.max(1));
-        self.world.pool.built(&offered);
         self.world.commit_block_at(block, self.now_ms);
     }
 
@@ -703,11 +664,7 @@ proptest! {
     fn after_any_submits_blocks_and_evictions_the_accounts_are_those_of_a_recount(
         actions in prop::collection::vec(action(), 1..60)
     ) {
-        let mut trial = Trial::new();
-        for action in &actions {
-            trial.act(action);
-            trial.check();
-        }
+        Trial::new().run(&actions);
     }
 }
 
@@ -731,19 +688,13 @@ fn what_a_block_has_made_stale_goes_when_its_turn_comes_and_what_follows_stays()
         Action::Block { count: 7, is_foreign: true },
     ];
     let mut trial = Trial::new();
-    for action in &actions {
-        trial.act(action);
-        trial.check();
-    }
+    trial.run(&actions);
     let nonces = |trial: &Trial| {
         let content = trial.world.pool.content_from(trial.wallets[0].address());
         content.pending.iter().map(|tx| tx.nonce()).collect::<Vec<_>>()
     };
-    assert_eq!(
-        [0, 2],
-        nonces(&trial)[..],
-        "a block had another one with nonce 0, and the one with 1"
-    );
+    let why = "a block had another one with nonce 0, and the one with 1";
+    assert_eq!([0, 2], nonces(&trial)[..], "{why}");
     while trial.world.pool.settle(trial.now_ms).unwrap() {}
     trial.check();
     assert_eq!([2], nonces(&trial)[..]);

@@ -11,11 +11,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use state::BlockBuilder;
 use state::tables::Runs;
-use txpool::{Config, Found, TxStanding};
+use txpool::{Config, TxStanding};
 use types::{Account, Address, Body, CheckedTx, Code, Hash, Params};
 
 use crate::support::ledger::{TestChain, account_in, execute, params, stranger};
-use crate::support::make::run_of;
+use crate::support::make::{hashes, run_of};
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
@@ -267,13 +267,9 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
-        Self::with(Config::default())
-    }
-
-    fn with(config: Config) -> Self {
         let wallets: Vec<Wallet> = (1..=WALLETS).map(Wallet::new).collect();
         let balances: Vec<_> = wallets.iter().map(|wallet| (wallet, BALANCE)).collect();
-        let config = Config { nonce_window: WINDOW, ..config };
+        let config = Config { nonce_window: WINDOW, ..Config::default() };
         let params = Params { max_reopens: 1, ..params() };
         let world = World::with(config, params, &balances, &[]);
         let (made, runs) = (Vec::new(), vec![Hash::ZERO]);
@@ -384,8 +380,7 @@ impl Trial {
     }
 
     fn compare(&self) -> Result<(), TestCaseError> {
-        let expected: Vec<Hash> = self.naive.pending.iter().map(|tx| tx.hash()).collect();
-        prop_assert_eq!(expected, self.world.order());
+        prop_assert_eq!(hashes(&self.naive.pending), self.world.order());
         for wallet in &self.wallets {
             let mut nonces = self.world.pool.content_from(wallet.address()).pending;
             nonces.dedup_by_key(|tx| tx.nonce());
@@ -396,11 +391,8 @@ impl Trial {
             prop_assert_eq!(queued, self.world.pool.content_from(wallet.address()).queued);
         }
         for tx in &self.made {
-            let dropped = match self.world.pool.find(tx.hash()) {
-                Some(Found::Dropped(dropped)) => Some(dropped.reason.code()),
-                Some(Found::Pending(_) | Found::Waiting { .. } | Found::Queued(_)) | None => None,
-            };
-            prop_assert_eq!(self.naive.dropped.get(&tx.hash()).copied(), dropped);
+            let dropped = self.naive.dropped.get(&tx.hash()).copied();
+            prop_assert_eq!(dropped, self.world.drop_code(tx));
         }
         let status = self.world.pool.status();
         prop_assert_eq!(self.naive.pending.len(), status.total.pending.count);

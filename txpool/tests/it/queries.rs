@@ -117,10 +117,8 @@ fn stats_count_what_happened() {
     assert_eq!(Code::NonceTaken, world.rejection(&a.at(1).transfer(&b, 2)));
     world.commit(&[&first, &a.at(1).transfer(&b, 3)]);
     let stats = world.pool.stats();
-    assert_eq!(
-        (2, 1, 0, 0),
-        (stats.accepted_total, stats.included_total, stats.pending, stats.bytes)
-    );
+    assert_eq!((2, 1), (stats.accepted_total, stats.included_total));
+    assert_eq!((0, 0), (stats.pending, stats.bytes));
     assert_eq!(vec![(Code::NonceTaken, 1)], Vec::from_iter(stats.refused_total));
     assert_eq!(vec![(Code::NonceStale, 1)], Vec::from_iter(stats.dropped_total));
 }

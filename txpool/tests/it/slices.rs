@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use txpool::{BlockLimits, Config, Found};
 use types::{Account, Amount, CheckedTx, Code, Hash};
 
-use crate::support::make::run_of;
+use crate::support::make::{hashes, run_of};
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
@@ -25,25 +25,34 @@ fn settle_all(world: &World) -> usize {
 
 /// A block that has nothing of the pool although the pool has something: the draft is built anew.
 fn force_rebuild(world: &World) {
-    world.commit(&[]);
+    world.commit_empty();
+}
+
+/// A pool that looks at so many at a time and builds its draft anew, with so many of the first wallet.
+fn rebuilding(slice: usize, count: u64) -> (World, [Wallet; 3], Vec<CheckedTx>) {
+    let (world, wallets) = World::of_three_with(slices_of(slice));
+    let txs = transfers(&wallets[0], &wallets[1], count);
+    world.pending(&txs);
+    force_rebuild(&world);
+    (world, wallets, txs)
 }
 
 fn transfers(from: &Wallet, to: &Wallet, count: u64) -> Vec<CheckedTx> {
-    (0..count).map(|nonce| from.at(nonce).transfer(to, 1)).collect()
+    from.each(0..count, |it| it.transfer(to, 1))
 }
 
 #[test]
 fn a_commit_executes_no_more_than_a_slice_and_the_rest_follows() {
     let (world, [a, b, _]) = World::of_three_with(slices_of(8));
     let txs = transfers(&a, &b, 20);
-    world.pending(&txs.iter().collect::<Vec<_>>());
+    world.pending(&txs);
     let before = world.admits();
     force_rebuild(&world);
     assert_eq!(before + 8, world.admits());
     assert_eq!(20, world.pool.pending_count());
     assert_eq!(8, world.order().len(), "what was executed again can be proposed");
     assert_eq!(2, settle_all(&world), "eight at a time");
-    assert_eq!(txs.iter().map(|tx| tx.hash()).collect::<Vec<_>>(), world.order());
+    assert_eq!(hashes(&txs), world.order());
     assert_eq!(before + 20, world.admits());
 }
 
@@ -53,8 +62,8 @@ fn the_first_slice_has_something_of_everybody() {
     let (world, [a, b, c]) = World::of_three_with(config);
     let many = transfers(&a, &b, 300);
     let few = [b.at(0).transfer(&a, 1), c.at(0).transfer(&a, 1)];
-    world.pending(&many.iter().collect::<Vec<_>>());
-    world.pending(&few.each_ref());
+    world.pending(&many);
+    world.pending(&few);
     force_rebuild(&world);
     let order = world.order();
     assert!(few.iter().all(|tx| order.contains(&tx.hash())), "the last ones are there");
@@ -63,10 +72,7 @@ fn the_first_slice_has_something_of_everybody() {
 
 #[test]
 fn meanwhile_a_sender_goes_on_with_its_next_nonce() {
-    let (world, [a, b, c]) = World::of_three_with(slices_of(4));
-    let txs = transfers(&a, &b, 10);
-    world.pending(&txs.iter().collect::<Vec<_>>());
-    force_rebuild(&world);
+    let (world, [a, b, c], _) = rebuilding(4, 10);
     assert_eq!(10, world.account(&a).nonce);
     assert_eq!(Code::NonceTaken, world.rejection(&a.at(9).transfer(&b, 2)));
     let (next, after) = (a.at(10).transfer(&b, 1), a.at(11).transfer(&b, 1));
@@ -83,10 +89,7 @@ fn meanwhile_a_sender_goes_on_with_its_next_nonce() {
 
 #[test]
 fn what_was_taken_unseen_is_dropped_with_its_reason() {
-    let (world, [a, b, _]) = World::of_three_with(slices_of(4));
-    let txs = transfers(&a, &b, 10);
-    world.pending(&txs.iter().collect::<Vec<_>>());
-    force_rebuild(&world);
+    let (world, [a, b, _], _) = rebuilding(4, 10);
     let (dear, after) = (a.at(10).transfer(&b, 5_000_000), a.at(11).transfer(&b, 1));
     world.pending(&[&dear, &after]);
     settle_all(&world);
@@ -97,17 +100,13 @@ fn what_was_taken_unseen_is_dropped_with_its_reason() {
 
 #[test]
 fn a_block_with_what_is_to_be_executed_again_is_followed_without_beginning_anew() {
-    let (world, [a, b, _]) = World::of_three_with(slices_of(8));
-    let txs = transfers(&a, &b, 20);
-    world.pending(&txs.iter().collect::<Vec<_>>());
-    force_rebuild(&world);
+    let (world, [a, _, _], txs) = rebuilding(8, 20);
     let rebuilds = world.pool.stats().rebuilds_total;
     // Eight are settled; the block has two more.
-    world.commit(&txs[..10].iter().collect::<Vec<_>>());
+    world.commit(&txs[..10]);
     assert_eq!(rebuilds, world.pool.stats().rebuilds_total);
     settle_all(&world);
-    let left: Vec<Hash> = txs[10..].iter().map(|tx| tx.hash()).collect();
-    assert_eq!(left, world.order());
+    assert_eq!(hashes(&txs[10..]), world.order());
     assert_eq!(20, world.account(&a).nonce);
 }
 
@@ -115,7 +114,7 @@ fn a_block_with_what_is_to_be_executed_again_is_followed_without_beginning_anew(
 fn foreign_transactions_that_fit_need_no_rebuild() {
     let (world, [a, b, c]) = World::of_three();
     let ours = [a.at(0).transfer(&b, 10), a.at(1).transfer(&b, 10)];
-    world.pending(&ours.each_ref());
+    world.pending(&ours);
     let foreign = [b.at(0).transfer(&c, 5), c.at(0).request(), c.at(1).transfer(&a, 1)];
     let before = world.admits();
     world.commit(&[&foreign[0], &ours[0], &foreign[1], &foreign[2]]);
@@ -132,10 +131,7 @@ fn foreign_transactions_that_fit_need_no_rebuild() {
 #[test]
 fn a_fault_while_building_anew_loses_nothing() {
     use std::sync::atomic::Ordering;
-    let (world, [a, b, _]) = World::of_three_with(slices_of(4));
-    let txs = transfers(&a, &b, 10);
-    world.pending(&txs.iter().collect::<Vec<_>>());
-    force_rebuild(&world);
+    let (world, ..) = rebuilding(4, 10);
     world.chain.is_broken.store(true, Ordering::SeqCst);
     world.pool.settle(NOW).unwrap_err();
     world.chain.is_broken.store(false, Ordering::SeqCst);
@@ -152,13 +148,12 @@ fn a_run_that_a_sweep_ended_drops_what_is_about_it_in_its_turn() {
     world.pending(&[&request, &claim]);
     world.commit(&[&request, &claim]);
     let others = transfers(&c, &a, 6);
-    world.pending(&others.iter().collect::<Vec<_>>());
+    world.pending(&others);
     let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run, 1));
     world.pending(&[&step, &finish]);
     world.commit_time_out(run, &[]);
     settle_all(&world);
-    assert_eq!(Some(Code::RunNotActive), world.drop_code(&step));
-    assert_eq!(Some(Code::RunNotActive), world.drop_code(&finish));
+    assert_eq!([Some(Code::RunNotActive); 2], [world.drop_code(&step), world.drop_code(&finish)]);
     assert_eq!(6, world.order().len());
 }
 
@@ -258,7 +253,7 @@ impl Trial {
     /// Candidates are valid in their order.
     fn commit(&mut self, included: &[CheckedTx]) {
         self.included.extend(included.iter().map(|tx| tx.hash()));
-        self.world.commit(&included.iter().collect::<Vec<_>>());
+        self.world.commit(included);
     }
 
     /// Everything that was executed once is in a block or still executable.

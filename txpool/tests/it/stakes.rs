@@ -1,23 +1,17 @@
 //! From v8 on: what others do to a miner's bond hits what this miner has waiting, and nothing else.
 
-use txpool::Config;
-use types::{Amount, BondChange, CheckedTx, Code, Forks, Params};
+use types::{Amount, BondChange, CheckedTx, Code};
 
-use crate::support::ledger::{TestChain, params};
 use crate::support::{Wallet, World};
 
 /// A miner with a bond of 10,000, of which 5,000 are enough for an offer, and a pool with something of
 /// somebody else.
 fn bonded() -> (World, Wallet, Vec<CheckedTx>) {
-    let (miner, rich, validator) = (Wallet::new(1), Wallet::new(9), Wallet::new(201));
-    let balances = [(&miner, 1_000_000), (&rich, 1_000_000)];
-    let params = Params { min_bond: Amount::new(5_000), ..params() };
-    let forks = Forks { v7: Some(0), v8: Some(0), validator_vote: Some(0), ..Forks::default() };
-    let chain = TestChain::with_forks(params, forks, &balances, &[(&validator, 1)]);
-    let world = World::over(Config::default(), &chain);
+    let (miner, rich) = (Wallet::new(1), Wallet::new(9));
+    let world = World::v8(&[(&miner, 1_000_000), (&rich, 1_000_000)]);
     world.commit(&[&miner.at(0).bond(10_000)]);
-    let others: Vec<_> = (0..20).map(|nonce| rich.at(nonce).turn(None)).collect();
-    world.pending(&others.iter().collect::<Vec<_>>());
+    let others = rich.each(0..20, |it| it.turn(None));
+    world.pending(&others);
     (world, miner, others)
 }
 
@@ -48,8 +42,9 @@ fn what_counted_on_a_bond_that_was_locked_is_dropped_and_nothing_of_others_is_ex
 #[test]
 fn what_the_rest_of_the_bond_is_enough_for_stays() {
     let (world, miner, others) = bonded();
-    let waiting = [miner.at(1).unbond(2_000), miner.at(2).offer(1), miner.at(3).unbond(3_000)];
-    world.pending(&waiting.iter().collect::<Vec<_>>());
+    let waiting =
+        [miner.at(1).unbond(2_000), miner.at(2).offer("wasm-1", 1), miner.at(3).unbond(3_000)];
+    world.pending(&waiting);
     world.commit_touching(&[&others[0]], &miner, locked(5_000));
     assert!(waiting.iter().all(|tx| world.is_pending(tx)));
     assert_eq!(Code::BondTooSmall, world.rejection(&miner.at(4).unbond(1)));
@@ -60,8 +55,8 @@ fn what_the_rest_of_the_bond_is_enough_for_stays() {
 #[test]
 fn an_offer_is_dropped_when_what_is_left_of_the_bond_is_too_little() {
     let (world, miner, others) = bonded();
-    let offers = [miner.at(1).offer(1), miner.at(2).offer(0)];
-    world.pending(&[&offers[0], &offers[1]]);
+    let offers = [miner.at(1).offer("wasm-1", 1), miner.at(2).offer("wasm-1", 0)];
+    world.pending(&offers);
     world.commit_touching(&[&others[0]], &miner, locked(6_000));
     assert!(offers.iter().all(|offer| world.is_pending(offer)), "what is locked counts");
     world.commit_touching(&[&others[1]], &miner, released(1_000, 5_000));
@@ -71,5 +66,5 @@ fn an_offer_is_dropped_when_what_is_left_of_the_bond_is_too_little() {
     assert_eq!(Some(Code::BondTooSmall), world.drop_code(&offers[0]));
     assert!(world.is_queued(&offers[1]));
     assert_eq!(0, world.pool.stats().rebuilds_total);
-    world.pending(&[&miner.at(1).offer(0)]);
+    world.pending(&[&miner.at(1).offer("wasm-1", 0)]);
 }

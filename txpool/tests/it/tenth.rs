@@ -40,9 +40,9 @@ impl Mine {
         let world = World::v7_with(0, params, config, &balances);
         let requests: Vec<CheckedTx> = miners.iter().map(|miner| request(miner.at(0))).collect();
         let runs: Vec<Hash> = requests.iter().map(run_of).collect();
-        world.commit(&requests.iter().collect::<Vec<_>>());
+        world.commit(&requests);
         let claims = miners.iter().zip(&runs).map(|(miner, run)| miner.at(1).claim(*run));
-        world.commit(&claims.collect::<Vec<_>>().iter().collect::<Vec<_>>());
+        world.commit(&claims.collect::<Vec<_>>());
         Self { world, miners, runs, rich }
     }
 
@@ -56,7 +56,7 @@ impl Mine {
     }
 
     fn send(&self, txs: &[CheckedTx]) {
-        self.world.pending(&txs.iter().collect::<Vec<_>>());
+        self.world.pending(txs);
     }
 
     /// Fills what is left of the nine tenths with transfers that tip so much each.
@@ -160,9 +160,8 @@ fn what_came_before_the_pool_was_full_shares_the_tenth_as_well() {
 fn nothing_behind_its_steps_keeps_a_sender_from_giving_way() {
     let mine = Mine::new(2);
     mine.send(&mine.steps(0, PLACES));
-    let behind: Vec<_> = (0..80)
-        .map(|more| mine.miners[0].at(2 + PLACES + more).tip(5_000).transfer(&mine.rich, 1))
-        .collect();
+    let nonces = (2 + PLACES..).take(80);
+    let behind = mine.miners[0].each(nonces, |it| it.tip(5_000).transfer(&mine.rich, 1));
     mine.send(&behind);
     mine.fill(0);
     for step in 0..5 {
@@ -201,10 +200,8 @@ fn a_place_in_the_tenth_that_a_block_has_freed_goes_to_a_step_that_has_none() {
 #[test]
 fn a_queued_step_has_no_place_in_the_tenth() {
     let mine = Mine::new(2);
-    let queued: Vec<_> = (0..60).map(|more| mine.rich.at(1 + more).turn(None)).collect();
-    mine.world.queued(&queued.iter().collect::<Vec<_>>());
-    let own: Vec<_> = (0..30).map(|more| mine.miners[0].at(2 + more).tip(50).turn(None)).collect();
-    mine.send(&own);
+    mine.world.queued(&mine.rich.each(1..61, |it| it.turn(None)));
+    mine.send(&mine.miners[0].each(2..32, |it| it.tip(50).turn(None)));
     assert_eq!(90, mine.total());
     for step in 1..20 {
         mine.world.submit(&mine.step(1, step)).unwrap();
@@ -219,13 +216,12 @@ fn an_end_that_waits_for_the_base_fee_gives_way_to_whoever_can_be_executed() {
     let answer = "a".repeat(3_000);
     let end = |miner: usize| {
         let make = mine.miners[miner].at(2).max_base_fee(10).tip(5);
-        make.answer(mine.runs[miner], 0, &answer)
+        make.answer(mine.runs[miner], &answer)
     };
     let ends: Vec<_> = (0..10).map(end).collect();
     mine.send(&ends);
     // More than half of a block is used, so the base fee rises to 11.
-    let full: Vec<_> = (0..60).map(|nonce| mine.rich.at(nonce).transfer(&mine.rich, 1)).collect();
-    mine.world.commit(&full.iter().collect::<Vec<_>>());
+    mine.world.commit(&mine.rich.each(0..60, |it| it.transfer(&mine.rich, 1)));
     assert_eq!(10, mine.world.pool.stats().waiting);
     mine.fill(50);
     for miner in [10, 11] {
@@ -317,7 +313,7 @@ proptest! {
                         };
                         *sum += u64::try_from(block.iter().filter(own).count()).unwrap();
                     }
-                    mine.world.commit(&block.iter().collect::<Vec<_>>());
+                    mine.world.commit(&block);
                 }
             }
             prop_assert!(mine.total() <= SMALL);

@@ -17,8 +17,8 @@ fn voting() -> (World, [Wallet; 3], Vec<CheckedTx>) {
     let powers = [(a, 1), (b, 1), (c, 1)];
     let chain = TestChain::with_forks(params, forks, &balances, &powers);
     let world = World::over(Config::default(), &chain);
-    let others: Vec<_> = (0..20).map(|nonce| rich.at(nonce).turn(None)).collect();
-    world.pending(&others.iter().collect::<Vec<_>>());
+    let others = rich.each(0..20, |it| it.turn(None));
+    world.pending(&others);
     (world, validators, others)
 }
 
@@ -40,7 +40,7 @@ fn a_vote_in_a_block_has_nothing_executed_again() {
 fn a_vote_that_waits_has_nothing_executed_again_with_each_block() {
     let (world, [a, ..], others) = voting();
     let votes = [a.at(0).vote_for_fork(50), a.at(1).vote_for_floor(20, 60)];
-    world.pending(&[&votes[0], &votes[1]]);
+    world.pending(&votes);
     let admits = world.admits();
     for other in &others[..3] {
         world.commit(&[other]);

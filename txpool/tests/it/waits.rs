@@ -2,10 +2,10 @@
 
 use tempfile::TempDir;
 use txpool::{BlockLimits, Config, Found, Offered};
-use types::{CheckedTx, Code, Hash, Params};
+use types::{CheckedTx, Code, Hash, Params, Rejection};
 
 use crate::journal::restore;
-use crate::support::ledger::{execute, params};
+use crate::support::ledger::params;
 use crate::support::make::run_of;
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
@@ -16,7 +16,7 @@ const HOUR: u64 = 3_600_000;
 /// A chain whose blocks are so small that four transfers raise the base fee by one, and an empty block
 /// lowers it by one, with rich wallets of these numbers.
 fn small_blocks<const N: usize>(config: Config) -> (World, [Wallet; N]) {
-    let wallets = std::array::from_fn(|number| Wallet::new(u8::try_from(number).unwrap() + 1));
+    let wallets: [Wallet; N] = Wallet::first();
     let filler = filler();
     let mut balances: Vec<_> = wallets.iter().map(|wallet| (wallet, 1_000_000)).collect();
     balances.push((&filler, 1_000_000));
@@ -29,22 +29,24 @@ fn filler() -> Wallet {
     Wallet::new(100)
 }
 
-/// Commits a full block: the base fee rises by one.
-fn raise(world: &World) {
+/// What fills the next block.
+fn full_block(world: &World) -> Vec<CheckedTx> {
     let filler = filler();
     let nonce = world.chain.account(filler.address()).nonce;
-    let full: Vec<_> = (nonce..nonce + 4).map(|nonce| filler.at(nonce).turn(None)).collect();
+    filler.each(nonce..nonce + 4, |it| it.turn(None))
+}
+
+/// Commits a full block: the base fee rises by one.
+fn raise(world: &World) {
+    let full = full_block(world);
     // Unless the pool is full, they come out of it, so that nothing has to be executed again.
     full.iter().for_each(|tx| drop(world.submit(tx)));
-    world.commit(&full.iter().collect::<Vec<_>>());
+    world.commit(&full);
 }
 
 /// The same with a block that the pool has not seen before, so that nothing leaves it for that.
 fn raise_unseen(world: &World) {
-    let filler = filler();
-    let nonce = world.chain.account(filler.address()).nonce;
-    let full: Vec<_> = (nonce..nonce + 4).map(|nonce| filler.at(nonce).turn(None)).collect();
-    world.commit(&full.iter().collect::<Vec<_>>());
+    world.commit(&full_block(world));
 }
 
 /// The code for which the transaction waits, and whether for the sake of another one.
@@ -74,7 +76,7 @@ fn one_that_waits_for_the_base_fee_makes_no_block_due_and_comes_back_without_exe
     let content = world.pool.content_from(a.address());
     assert_eq!((vec![], vec![bound.clone()]), (content.pending, content.waiting));
     let starts = world.starts();
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!(starts + 1, world.starts(), "a block is due again");
     assert_eq!((true, 1), (world.pool.has_offers(), world.pool.pending_count()));
     assert!(world.is_pending(&bound));
@@ -113,8 +115,8 @@ fn one_that_waits_outlasts_a_rebuild_with_its_money_set_aside() {
     assert_eq!(1, world.pool.stats().rebuilds_total);
     assert_eq!(Some((Code::FeeAboveMax, false)), wait_code(&world, &bound));
     assert_eq!(left, world.account(&a).balance);
-    world.commit(&[]);
-    world.commit(&[]);
+    world.commit_empty();
+    world.commit_empty();
     assert_eq!(vec![bound.hash()], world.order());
 }
 
@@ -125,18 +127,12 @@ fn a_newcomer_that_would_wait_is_refused_and_one_whose_turn_comes_waits() {
     world.queued(&[&bound]);
     raise(&world);
     assert_eq!(Code::FeeAboveMax, world.rejection(&b.at(0).max_base_fee(10).transfer(&a, 1)));
-    assert_eq!(
-        vec![Some(Code::FeeAboveMax)],
-        world
-            .pool
-            .glance(&[b.at(0).max_base_fee(10).transfer(&a, 1)])
-            .into_iter()
-            .map(|rejection| rejection.map(|it| it.code()))
-            .collect::<Vec<_>>()
-    );
+    let seen = world.pool.glance(&[b.at(0).max_base_fee(10).transfer(&a, 1)]);
+    let codes: Vec<_> = seen.iter().map(|it| it.as_ref().map(Rejection::code)).collect();
+    assert_eq!(vec![Some(Code::FeeAboveMax)], codes);
     world.pending(&[&a.at(0).transfer(&b, 1)]);
     assert_eq!(Some((Code::FeeAboveMax, false)), wait_code(&world, &bound));
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!(2, world.pool.pending_count());
 }
 
@@ -144,7 +140,7 @@ fn a_newcomer_that_would_wait_is_refused_and_one_whose_turn_comes_waits() {
 fn one_that_waits_leaves_after_an_hour_and_makes_room_for_others() {
     let (world, [a, b, c]) = small_blocks(Config { count_max: 2, ..Config::default() });
     let bound = [a, b].map(|wallet| wallet.at(0).max_base_fee(10).transfer(&c, 1));
-    world.pending(&bound.each_ref());
+    world.pending(&bound);
     raise(&world);
     world.pending(&[&c.at(0).tip(5).turn(None)]);
     assert_eq!(Some(Code::Evicted), world.drop_code(&bound[1]));
@@ -162,7 +158,7 @@ fn empty_blocks_while_everything_waits_execute_nothing_again() {
     for _ in 0..3 {
         raise(&world);
     }
-    world.commit(&[]);
+    world.commit_empty();
     assert_eq!((1, 0), (world.pool.stats().waiting, world.pool.stats().rebuilds_total));
 }
 
@@ -172,7 +168,7 @@ fn however_many_empty_blocks_leave_something_out_the_draft_is_built_anew_once() 
     let left_out = a.at(0).transfer(&b, 1);
     world.pending(&[&left_out]);
     for _ in 0..3 {
-        world.commit(&[]);
+        world.commit_empty();
     }
     assert_eq!(1, world.pool.stats().rebuilds_total);
     assert!(world.is_pending(&left_out));
@@ -180,21 +176,8 @@ fn however_many_empty_blocks_leave_something_out_the_draft_is_built_anew_once() 
 
 /// Offers everything to a block, commits it, and answers what it has.
 fn build(world: &World) -> Vec<Hash> {
-    let (mut block, mut offered) = (world.chain.begin(), Offered::default());
-    let mut included = Vec::new();
-    loop {
-        let some = world.pool.more_candidates(EVERYTHING, &mut offered);
-        if some.is_empty() {
-            break;
-        }
-        for tx in some {
-            match execute(&mut block, &tx) {
-                Ok(()) => included.push(tx.hash()),
-                Err(_) => offered.refuse(&tx),
-            }
-        }
-    }
-    world.pool.built(&offered);
+    let mut block = world.chain.begin();
+    let included = world.fill(&mut block, usize::MAX);
     world.commit_block(block);
     included
 }
@@ -211,10 +194,10 @@ fn what_needs_something_that_waits_is_tried_in_one_block_and_again_when_that_com
     assert!(world.pool.has_offers(), "nobody knows that the claim needs the request");
     assert_eq!(Vec::<Hash>::new(), build(&world));
     assert!(!world.pool.has_offers());
-    world.commit(&[]);
+    world.commit_empty();
     assert!(!world.pool.has_offers(), "the base fee is 11");
     assert_eq!((0, 1), (world.pool.stats().rebuilds_total, world.pool.stats().waiting));
-    world.commit(&[]);
+    world.commit_empty();
     assert!(world.pool.has_offers());
     assert_eq!(vec![request.hash(), claim.hash()], build(&world));
 }
@@ -240,7 +223,7 @@ fn a_step_that_pays_for_bytes_waits_as_others_do() {
     let (request, large) = (a.at(0).request(), "x".repeat(3_000));
     let claim = b.at(0).claim(run_of(&request));
     world.commit(&[&request, &claim]);
-    let finish = b.at(1).max_base_fee(10).answer(run_of(&request), 0, &large);
+    let finish = b.at(1).max_base_fee(10).answer(run_of(&request), &large);
     let free = b.at(1).max_base_fee(10).time(7).finish(run_of(&request), 0);
     raise(&world);
     raise(&world);
@@ -269,14 +252,11 @@ fn a_restart_keeps_what_waits() {
 /// than `highest` each.
 fn full_of_waiting(highest: [u64; 4]) -> (World, [Wallet; 6], Vec<CheckedTx>) {
     let (world, wallets) = small_blocks(Config { count_max: 4, ..Config::default() });
-    let txs: Vec<_> = wallets
-        .iter()
-        .zip(highest)
-        .map(|(wallet, highest)| {
-            wallet.at(0).tip(100_000).max_base_fee(highest).transfer(wallet, 1)
-        })
-        .collect();
-    world.pending(&txs.iter().collect::<Vec<_>>());
+    let bound = |(wallet, highest): (&Wallet, u64)| {
+        wallet.at(0).tip(100_000).max_base_fee(highest).transfer(wallet, 1)
+    };
+    let txs: Vec<_> = wallets.iter().zip(highest).map(bound).collect();
+    world.pending(&txs);
     raise_unseen(&world);
     raise_unseen(&world);
     (world, wallets, txs)
@@ -319,11 +299,9 @@ fn of_one_sender_what_waits_goes_and_what_pays_before_it_stays() {
         a.at(2).tip(9_000).max_base_fee(50).transfer(&b, 1),
         b.at(0).transfer(&a, 1),
     ];
-    world.pending(&txs.iter().collect::<Vec<_>>());
+    world.pending(&txs);
     raise(&world);
-    for nonce in 0..2 {
-        world.pending(&[&c.at(nonce).transfer(&b, 1)]);
-    }
+    world.pending(&c.each(0..2, |it| it.transfer(&b, 1)));
     assert_eq!([Some(Code::Evicted); 2], [world.drop_code(&txs[1]), world.drop_code(&txs[2])]);
     assert!(world.is_pending(&txs[0]) && world.is_pending(&txs[3]));
     assert_eq!(Code::PoolFull, world.rejection(&c.at(2).transfer(&b, 1)));

@@ -2,8 +2,8 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
+use tempfile::TempDir;
 use types::Hash;
 
 use super::{Bond, ChainIdentity, ChainMemory, named_id};
@@ -17,16 +17,17 @@ fn home() -> ChainIdentity {
     chain("home", b"home")
 }
 
-fn memory(folder: &Path) -> ChainMemory {
-    let key = folder.join("alice.json");
+/// The memory of a key in a folder that is gone at the end.
+fn memory() -> (TempDir, ChainMemory) {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("alice.json");
     fs::write(&key, "key").unwrap();
-    ChainMemory::beside(&key)
+    (folder, ChainMemory::beside(&key))
 }
 
 #[test]
 fn the_first_use_is_remembered_beside_the_key_for_its_owner_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (folder, memory) = memory();
     assert_eq!(None, memory.recall().unwrap());
     assert_eq!(Bond::New, memory.bind(&home(), None).unwrap());
     assert_eq!(Some(home()), memory.recall().unwrap());
@@ -39,8 +40,7 @@ fn the_first_use_is_remembered_beside_the_key_for_its_owner_alone() {
 
 #[test]
 fn another_chain_is_refused_with_both_ids_and_both_genesis_hashes() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (_folder, memory) = memory();
     memory.bind(&home(), None).unwrap();
     for other in [chain("away", b"home"), chain("home", b"away"), chain("away", b"away")] {
         let refused = memory.bind(&other, None).unwrap_err();
@@ -55,8 +55,7 @@ fn another_chain_is_refused_with_both_ids_and_both_genesis_hashes() {
 
 #[test]
 fn a_chain_that_the_user_names_is_signed_for_and_the_first_one_stays_remembered() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (_folder, memory) = memory();
     assert_eq!(Bond::New, memory.bind(&home(), Some("home")).unwrap());
     let away = chain("away", b"away");
     assert_eq!(Bond::Once, memory.bind(&away, Some("away")).unwrap());
@@ -70,8 +69,7 @@ fn a_chain_that_the_user_names_is_signed_for_and_the_first_one_stays_remembered(
 
 #[test]
 fn a_user_who_names_the_genesis_too_leaves_nothing_to_the_first_node() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (_folder, memory) = memory();
     let named = format!("home@{}", home().genesis_hash);
     let forged = chain("home", b"forged");
     let wrong = [&named, "home@", "home@7", "@", &format!("{named}@{named}")];
@@ -102,8 +100,7 @@ fn without_a_place_to_remember_only_a_named_chain_is_signed_for() {
 
 #[test]
 fn a_memory_that_cannot_be_understood_is_no_first_use() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (_folder, memory) = memory();
     let hash = Hash::ZERO;
     for text in [
         String::new(),
@@ -123,8 +120,7 @@ fn a_memory_that_cannot_be_understood_is_no_first_use() {
 
 #[test]
 fn a_chain_id_that_no_genesis_can_have_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (_folder, memory) = memory();
     for id in ["", "a\u{1b}[2J", "a b", &"x".repeat(65)] {
         let refused = memory.bind(&chain(id, b""), Some(id)).unwrap_err();
         assert!(matches!(refused, WalletError::BadChainId { .. }), "{refused}");
@@ -135,8 +131,7 @@ fn a_chain_id_that_no_genesis_can_have_is_refused() {
 #[expect(clippy::needless_collect, reason = "all threads are started before one is waited for")]
 #[test]
 fn of_many_first_uses_at_once_one_decides() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (_folder, memory) = memory();
     let chains: Vec<_> = (0..16).map(|number| chain(&format!("c{number}"), b"")).collect();
     let memory = &memory;
     let bound: Vec<_> = std::thread::scope(|scope| {
@@ -156,8 +151,7 @@ fn of_many_first_uses_at_once_one_decides() {
 
 #[test]
 fn a_copy_of_a_key_takes_over_what_the_first_remembers() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (folder, memory) = memory();
     let copy = ChainMemory::beside(&folder.path().join("copy.json"));
     copy.inherit(&memory).unwrap();
     assert_eq!(None, copy.recall().unwrap());
@@ -168,8 +162,7 @@ fn a_copy_of_a_key_takes_over_what_the_first_remembers() {
 
 #[test]
 fn a_symbolic_link_shares_the_memory_of_the_key_that_it_leads_to() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (folder, memory) = memory();
     let link = folder.path().join("link.json");
     std::os::unix::fs::symlink(folder.path().join("alice.json"), &link).unwrap();
     assert_eq!(memory, ChainMemory::beside(&link));
@@ -177,8 +170,7 @@ fn a_symbolic_link_shares_the_memory_of_the_key_that_it_leads_to() {
 
 #[test]
 fn a_remembered_chain_on_a_read_only_file_is_still_known() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = memory(folder.path());
+    let (folder, memory) = memory();
     memory.bind(&home(), None).unwrap();
     fs::set_permissions(memory.path(), Permissions::from_mode(0o400)).unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o500)).unwrap();

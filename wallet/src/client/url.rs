@@ -46,10 +46,8 @@ mod tests {
     fn either_scheme_gives_both() {
         for text in ["http://127.0.0.1:8777", "ws://127.0.0.1:8777"] {
             let url = NodeUrl::parse(text).unwrap();
-            assert_eq!(
-                ("http://127.0.0.1:8777", "ws://127.0.0.1:8777"),
-                (url.http(), url.socket())
-            );
+            let told = (url.http(), url.socket());
+            assert_eq!(("http://127.0.0.1:8777", "ws://127.0.0.1:8777"), told);
         }
         let secure = NodeUrl::parse("https://node.example/rpc").unwrap();
         assert_eq!("wss://node.example/rpc", secure.socket());

@@ -26,19 +26,16 @@ fn sealed(text: &str) -> String {
 }
 
 #[test]
-fn a_file_of_the_python_sdk_opens() {
-    let wallet = decrypt(SDK_WALLET, SDK_PASSWORD).unwrap();
-    assert_eq!("94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3", wallet.address().to_string());
-    assert_eq!(Some(0), wallet.index());
-    assert_eq!(golden().expose_phrase(), wallet.expose_phrase());
-}
-
-#[test]
-fn a_file_of_the_python_sdk_without_words_opens() {
-    let wallet = decrypt(SDK_KEY_ONLY, "pw").unwrap();
-    assert_eq!("3340df54cb41c460f52c2ee61132f47e75459cb6", wallet.address().to_string());
-    assert_eq!("ab".repeat(32), *wallet.expose_private_key());
-    assert_eq!(None, wallet.index());
+fn files_of_the_python_sdk_open_with_words_and_without() {
+    let of_key = Wallet::from_private_key(&"ab".repeat(32)).unwrap();
+    for (file, password, expected, address) in [
+        (SDK_WALLET, SDK_PASSWORD, golden(), "94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3"),
+        (SDK_KEY_ONLY, "pw", of_key, "3340df54cb41c460f52c2ee61132f47e75459cb6"),
+    ] {
+        let wallet = decrypt(file, password).unwrap();
+        assert_eq!(address, wallet.address().to_string());
+        assert_eq!((expected.index(), plaintext(&expected)), (wallet.index(), plaintext(&wallet)));
+    }
 }
 
 #[test]

@@ -2,10 +2,20 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
 
 use super::{KeyStore, read_wallet_file, write_wallet_file};
 use crate::error::WalletFileFault;
 use crate::{Wallet, WalletError};
+
+/// A folder that is gone at the end, and the place of a wallet file in it.
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.json");
+    (folder, path)
+}
 
 fn wallet(byte: &str) -> Wallet {
     Wallet::from_private_key(&byte.repeat(32)).unwrap()
@@ -13,8 +23,7 @@ fn wallet(byte: &str) -> Wallet {
 
 #[test]
 fn a_wallet_file_is_private_to_its_owner_and_nothing_else_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("w.json");
+    let (folder, path) = place();
     write_wallet_file(&path, &wallet("01"), "pw").unwrap();
     assert_eq!(0o600, fs::metadata(&path).unwrap().permissions().mode() & 0o777);
     assert_eq!(1, fs::read_dir(folder.path()).unwrap().count());
@@ -23,8 +32,7 @@ fn a_wallet_file_is_private_to_its_owner_and_nothing_else_is_left() {
 
 #[test]
 fn an_existing_file_is_never_overwritten() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("w.json");
+    let (folder, path) = place();
     fs::write(&path, "mine").unwrap();
     let refused = write_wallet_file(&path, &wallet("01"), "pw");
     assert!(matches!(refused, Err(WalletError::Exists(taken)) if taken == path));
@@ -34,8 +42,7 @@ fn an_existing_file_is_never_overwritten() {
 
 #[test]
 fn a_huge_file_is_refused_without_being_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("w.json");
+    let (_folder, path) = place();
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let refused = read_wallet_file(&path, "pw");
     assert!(matches!(refused, Err(WalletError::NotAWalletFile(WalletFileFault::TooLarge))));
@@ -78,15 +85,4 @@ fn a_file_under_anothers_address_is_not_opened() {
     let other = folder.path().join(format!("bob.{}.json", wallet("02").address()));
     fs::rename(stored.path, other).unwrap();
     assert!(matches!(store.open("bob", "a"), Err(WalletError::Inconsistent("file name"))));
-}
-
-#[test]
-fn a_file_of_the_name_is_kept_and_nothing_is_left_beside_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
-    crate::write_new_file(&path, b"first", 0o600).unwrap();
-    let refused = crate::write_new_file(&path, b"second", 0o600).unwrap_err();
-    assert_eq!(std::io::ErrorKind::AlreadyExists, refused.kind());
-    assert_eq!("first", fs::read_to_string(&path).unwrap());
-    assert_eq!(1, fs::read_dir(folder.path()).unwrap().count());
 }

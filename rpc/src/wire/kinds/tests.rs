@@ -130,16 +130,17 @@ fn bodies_without_options() -> Vec<Body> {
 
 /// One of each kind of the agent market.
 fn bodies_of_the_market() -> Vec<Body> {
+    let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [Amount::MAX; 4];
     vec![
         Body::AgentRegister(AgentRegister { agent_id: HASH, metadata: text() }),
         Body::AgentRetire(AgentRetire { agent_id: HASH }),
         Body::MinerOffer(MinerOffer {
             executor: text(),
             capacity: 1,
-            per_call: Amount::MAX,
-            prompt_per_m: Amount::MAX,
-            completion_per_m: Amount::MAX,
-            fuel_per_g: Amount::MAX,
+            per_call,
+            prompt_per_m,
+            completion_per_m,
+            fuel_per_g,
         }),
         Body::AgentCall(AgentCall {
             call_id: HASH,
@@ -148,12 +149,7 @@ fn bodies_of_the_market() -> Vec<Body> {
             payload: HexBytes(vec![0, 255]),
             consensus: "threshold".to_owned(),
             committee_size: 3,
-            prices: CallPrices {
-                per_call: Amount::MAX,
-                prompt_per_m: Amount::MAX,
-                completion_per_m: Amount::MAX,
-                fuel_per_g: Amount::MAX,
-            },
+            prices: CallPrices { per_call, prompt_per_m, completion_per_m, fuel_per_g },
             limits: WorkLimits { input_tokens: 1, output_tokens: 1, fuel: 1, result_bytes: 1 },
             max_fee: Amount::MAX,
             timeout_ms: 10_000,

@@ -1,5 +1,7 @@
 //! Wallets, and transactions in one line each.
 
+use std::borrow::Borrow;
+
 use types::build::{Envelope, build_tx};
 use types::ids::compute_agent_run_id;
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
@@ -22,6 +24,11 @@ impl Wallet {
         Self(Keypair::from_seed(&[number; 32]))
     }
 
+    /// Those of the numbers from 1 on.
+    pub(crate) fn first<const N: usize>() -> [Self; N] {
+        std::array::from_fn(|place| Self::new(u8::try_from(place).unwrap() + 1))
+    }
+
     pub(crate) fn address(&self) -> Address {
         self.0.address()
     }
@@ -29,6 +36,15 @@ impl Wallet {
     /// A transaction with this nonce.
     pub(crate) fn at(&self, nonce: u64) -> Make<'_> {
         Make { key: &self.0, nonce, timestamp: 1_000_000, tip: None, max_base_fee: None }
+    }
+
+    /// A transaction with each of these nonces.
+    pub(crate) fn each(
+        &self,
+        nonces: impl Iterator<Item = u64>,
+        make: impl Fn(Make<'_>) -> CheckedTx,
+    ) -> Vec<CheckedTx> {
+        nonces.map(|nonce| make(self.at(nonce))).collect()
     }
 }
 
@@ -149,9 +165,9 @@ impl Make<'_> {
         self.end(run, steps, None)
     }
 
-    /// The same with an answer.
-    pub(crate) fn answer(self, run: Hash, steps: u64, answer: &str) -> CheckedTx {
-        self.end(run, steps, Some(answer.to_owned()))
+    /// The same with an answer and without a step.
+    pub(crate) fn answer(self, run: Hash, answer: &str) -> CheckedTx {
+        self.end(run, 0, Some(answer.to_owned()))
     }
 
     fn end(self, run: Hash, steps: u64, answer: Option<String>) -> CheckedTx {
@@ -210,10 +226,10 @@ impl Make<'_> {
         self.tx(&Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) }))
     }
 
-    /// An offer for so many calls at once, for nothing.
-    pub(crate) fn offer(self, capacity: u64) -> CheckedTx {
+    /// An offer of an executor for so many calls at once, for nothing.
+    pub(crate) fn offer(self, executor: &str, capacity: u64) -> CheckedTx {
         self.tx(&Body::MinerOffer(MinerOffer {
-            executor: "wasm-1".to_owned(),
+            executor: executor.to_owned(),
             capacity,
             per_call: Amount::ZERO,
             prompt_per_m: Amount::ZERO,
@@ -241,6 +257,10 @@ impl Make<'_> {
             chunk_data: vec![0; usize::try_from(bytes).unwrap()],
         }))
     }
+}
+
+pub(crate) fn hashes<T: Borrow<CheckedTx>>(txs: &[T]) -> Vec<Hash> {
+    txs.iter().map(|tx| tx.borrow().hash()).collect()
 }
 
 /// The run of a request.

@@ -1,5 +1,6 @@
 //! A pool, its chain, and what it published.
 
+use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +9,10 @@ use parking_lot::Mutex;
 use state::BlockBuilder;
 use txpool::ports::{AdmitError, EventSink};
 use txpool::{
-    Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Touched, TxStanding,
+    Accepted, BlockLimits, Committed, Config, Found, Offered, Pool, PoolEvent, Ports, Touched,
+    TxStanding,
 };
-use types::{Account, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection};
+use types::{Account, Amount, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection};
 
 use super::ledger::{TestChain, TestDraft, execute, params, stranger};
 use super::make::Wallet;
@@ -62,10 +64,7 @@ impl World {
         balances: &[(&Wallet, u64)],
         validators: &[(&Wallet, u64)],
     ) -> Self {
-        let chain = TestChain::new(params, balances, validators);
-        let recorder = Arc::new(Recorder::default());
-        let pool = Pool::new(config, SKEW, ports(&chain, &recorder));
-        Self { pool, chain, recorder }
+        Self::over(config, &TestChain::new(params, balances, validators))
     }
 
     /// A pool over a chain with the rules of v7 from this height on.
@@ -81,11 +80,17 @@ impl World {
         balances: &[(&Wallet, u64)],
     ) -> Self {
         let forks = Forks { v7: Some(height), validator_vote: Some(0), ..Forks::default() };
-        let validator = Wallet::new(201);
-        let chain = TestChain::with_forks(params, forks, balances, &[(&validator, 1)]);
-        let recorder = Arc::new(Recorder::default());
-        let pool = Pool::new(config, SKEW, ports(&chain, &recorder));
-        Self { pool, chain, recorder }
+        let validators = [(&Wallet::new(201), 1)];
+        Self::over(config, &TestChain::with_forks(params, forks, balances, &validators))
+    }
+
+    /// A pool over a chain with the rules of v8, on which 5,000 are enough for an offer.
+    pub(crate) fn v8(balances: &[(&Wallet, u64)]) -> Self {
+        let params = Params { min_bond: Amount::new(5_000), ..params() };
+        let forks = Forks { v7: Some(0), v8: Some(0), validator_vote: Some(0), ..Forks::default() };
+        let validators = [(&Wallet::new(201), 1)];
+        let chain = TestChain::with_forks(params, forks, balances, &validators);
+        Self::over(Config::default(), &chain)
     }
 
     /// A pool over a chain that a test has made.
@@ -97,9 +102,8 @@ impl World {
 
     /// Rich wallets of these numbers and a pool with the rules of v7.
     pub(crate) fn v7<const N: usize>(config: Config) -> (Self, [Wallet; N]) {
-        let wallets = std::array::from_fn(|number| Wallet::new(u8::try_from(number).unwrap() + 1));
-        let balances: Vec<_> = wallets.iter().map(|wallet| (wallet, 1_000_000)).collect();
-        (Self::v7_from(0, config, &balances), wallets)
+        let wallets: [Wallet; N] = Wallet::first();
+        (Self::v7_from(0, config, &wallets.each_ref().map(|wallet| (wallet, 1_000_000))), wallets)
     }
 
     /// Rich wallets 1, 2, 3 and a pool with default limits.
@@ -108,10 +112,8 @@ impl World {
     }
 
     pub(crate) fn of_three_with(config: Config) -> (Self, [Wallet; 3]) {
-        let wallets = [1, 2, 3].map(Wallet::new);
-        let [a, b, c] = &wallets;
-        let rich = 1_000_000;
-        (Self::new(config, &[(a, rich), (b, rich), (c, rich)]), wallets)
+        let wallets: [Wallet; 3] = Wallet::first();
+        (Self::new(config, &wallets.each_ref().map(|wallet| (wallet, 1_000_000))), wallets)
     }
 
     /// The node starts again: the same chain, another pool, with a journal.
@@ -130,18 +132,19 @@ impl World {
     }
 
     /// Submits all; each must be accepted so.
-    pub(crate) fn accept(&self, standing: TxStanding, txs: &[&CheckedTx]) {
+    pub(crate) fn accept<T: Borrow<CheckedTx>>(&self, standing: TxStanding, txs: &[T]) {
         for tx in txs {
+            let tx: &CheckedTx = tx.borrow();
             let expected = Accepted { hash: tx.hash(), standing, is_new: true };
             assert_eq!(Ok(expected), self.submit(tx), "nonce {}", tx.nonce());
         }
     }
 
-    pub(crate) fn pending(&self, txs: &[&CheckedTx]) {
+    pub(crate) fn pending<T: Borrow<CheckedTx>>(&self, txs: &[T]) {
         self.accept(TxStanding::Pending, txs);
     }
 
-    pub(crate) fn queued(&self, txs: &[&CheckedTx]) {
+    pub(crate) fn queued<T: Borrow<CheckedTx>>(&self, txs: &[T]) {
         self.accept(TxStanding::Queued, txs);
     }
 
@@ -159,16 +162,41 @@ impl World {
     }
 
     /// Commits a block of these transactions, which must be valid.
-    pub(crate) fn commit(&self, txs: &[&CheckedTx]) {
+    pub(crate) fn commit<T: Borrow<CheckedTx>>(&self, txs: &[T]) {
         self.commit_in(self.chain.begin(), txs);
     }
 
-    /// The same in a block that was begun.
-    pub(crate) fn commit_in(&self, mut block: BlockBuilder, txs: &[&CheckedTx]) {
+    /// Commits a block of nothing.
+    pub(crate) fn commit_empty(&self) {
+        self.commit_block(self.chain.begin());
+    }
+
+    /// The same as [`Self::commit`] in a block that was begun.
+    pub(crate) fn commit_in<T: Borrow<CheckedTx>>(&self, mut block: BlockBuilder, txs: &[T]) {
         for tx in txs {
-            execute(&mut block, tx).unwrap();
+            execute(&mut block, tx.borrow()).unwrap();
         }
         self.commit_block(block);
+    }
+
+    /// Offers so many to a block, until the pool has no more for it; answers what it has taken.
+    pub(crate) fn fill(&self, block: &mut BlockBuilder, count: usize) -> Vec<Hash> {
+        let (mut offered, mut included) = (Offered::default(), Vec::new());
+        loop {
+            let count = count.saturating_sub(block.len());
+            let limits = BlockLimits { bytes: usize::MAX, count };
+            let some = self.pool.more_candidates(limits, &mut offered);
+            if some.is_empty() {
+                self.pool.built(&offered);
+                return included;
+            }
+            for tx in some {
+                match execute(block, &tx) {
+                    Ok(()) => included.push(tx.hash()),
+                    Err(_) => offered.refuse(&tx),
+                }
+            }
+        }
     }
 
     /// Commits a block and tells the pool.

@@ -156,25 +156,20 @@ fn module(lines: Arc<Lines>) -> RpcModule<Arc<Lines>> {
             "ombra_unsubscribe",
             |params, pending, lines, _| async move {
                 let (kind, from) = wanted(&params);
-                let length = lines.stream_length.load(Ordering::SeqCst);
-                if kind == "pool" {
-                    if from != LIVE {
-                        pending.reject(rejection(-32602, "fromBlock: given", Value::Null)).await;
-                        return Ok(());
-                    }
-                    // The pool has no past: the stream begins with what happens now.
-                    let sink = pending.accept().await?;
-                    lines.streams.fetch_add(1, Ordering::SeqCst);
-                    for number in 0..if length == NEVER { 0 } else { length } {
-                        let event = json!({"blockIndex": FIRST_BLOCK, "number": number});
-                        sink.send(SubscriptionMessage::from(raw(&event))).await?;
-                    }
-                    return Err("this stream is over".into());
+                let is_of_pool = kind == "pool";
+                if is_of_pool && from != LIVE {
+                    pending.reject(rejection(-32602, "fromBlock: given", Value::Null)).await;
+                    return Ok(());
                 }
                 let sink = pending.accept().await?;
                 lines.streams.fetch_add(1, Ordering::SeqCst);
-                let first = from.saturating_sub(FIRST_BLOCK) * 2;
-                let first = if from == LIVE { EVENTS } else { first };
+                let length = lines.stream_length.load(Ordering::SeqCst);
+                let first = match from {
+                    // The pool has no past: the stream begins with what happens now.
+                    LIVE if is_of_pool && length != NEVER => 0,
+                    LIVE => EVENTS,
+                    block => block.saturating_sub(FIRST_BLOCK) * 2,
+                };
                 for number in (first..EVENTS).take(usize::try_from(length).unwrap()) {
                     let event = json!({"blockIndex": FIRST_BLOCK + number / 2, "number": number});
                     sink.send(SubscriptionMessage::from(raw(&event))).await?;
