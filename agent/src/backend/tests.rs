@@ -44,14 +44,36 @@ fn tool() -> ToolSpec {
     }
 }
 
-/// A server that has passed its probe, with its settings changed.
-async fn connected(replies: Vec<Reply>, change: fn(&mut Config)) -> (Script, OpenAi) {
-    let script = Script::start([Reply::Whole(says("H", 1, 9))]).await;
+/// A server that answers its probes so, with its settings changed.
+async fn probed(
+    probes: impl IntoIterator<Item = Reply>,
+    change: fn(&mut Config),
+) -> (Script, Result<OpenAi, SetupError>) {
+    let script = Script::start(probes).await;
     let mut config = config(&script.url);
     change(&mut config);
-    let server = OpenAi::connect(config, &CancellationToken::new()).await.unwrap();
-    replies.into_iter().for_each(|reply| script.then(reply));
+    let server = OpenAi::connect(config, &CancellationToken::new()).await;
     (script, server)
+}
+
+/// A server that has passed its probe, with its settings changed.
+async fn connected(replies: Vec<Reply>, change: fn(&mut Config)) -> (Script, OpenAi) {
+    let (script, server) = probed([Reply::Whole(says("H", 1, 9))], change).await;
+    replies.into_iter().for_each(|reply| script.then(reply));
+    (script, server.unwrap())
+}
+
+/// A question for any text of at most 100 tokens.
+fn question(messages: &[Message]) -> Iteration<'_> {
+    Iteration {
+        messages,
+        tools: &[],
+        constraint: &Constraint::Free,
+        thinks: false,
+        so_far: "",
+        stops: &[],
+        output_tokens_max: 100,
+    }
 }
 
 async fn ask(
@@ -59,16 +81,7 @@ async fn ask(
     messages: &[Message],
     tools: &[ToolSpec],
 ) -> Result<Output, BackendError> {
-    let constraint = Constraint::Free;
-    let iteration = Iteration {
-        messages,
-        tools,
-        constraint: &constraint,
-        thinks: false,
-        so_far: "",
-        stops: &[],
-        output_tokens_max: 100,
-    };
+    let iteration = Iteration { tools, ..question(messages) };
     server.infer(&iteration, &CancellationToken::new()).await
 }
 
@@ -91,14 +104,15 @@ async fn an_answer_has_the_servers_own_counts() {
 
 #[tokio::test]
 async fn failures_that_may_pass_are_tried_again() {
+    let begun = events(&[json!({"choices": [{"delta": {"content": "Hal"}}]})]);
     let failures = [
         Reply::Status(429, "", "slow down"),
         Reply::Status(500, "", "oops"),
         Reply::Status(503, "", "loading"),
-        Reply::Cut(events(&[json!({"choices": [{"delta": {"content": "Hal"}}]})])),
-        Reply::Stall(events(&[json!({"choices": [{"delta": {"content": "Hal"}}]})])),
+        Reply::Cut(begun.clone()),
+        Reply::Stall(begun.clone()),
         Reply::Silence,
-        Reply::Whole(events(&[json!({"choices": [{"delta": {"content": "Hal"}}]})])),
+        Reply::Whole(begun),
         Reply::Whole("data: {broken\n\n".into()),
     ];
     for failure in failures {
@@ -139,26 +153,26 @@ async fn silence_has_a_bound_that_the_error_names() {
     assert!(matches!(outcome, Err(BackendError::Stalled { silent_ms: 400, .. })), "{outcome:?}");
 }
 
+/// A whole answer that does not say how many tokens it has.
+fn uncounted() -> String {
+    events(&[json!({"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]})])
+}
+
 #[tokio::test]
 async fn an_answer_without_counts_makes_the_server_unfit() {
-    let text =
-        events(&[json!({"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]})]);
-    let (_, answered) = outcome(vec![Reply::Whole(text.clone())]).await;
+    let (_, answered) = outcome(vec![Reply::Whole(uncounted())]).await;
     let error = answered.unwrap_err();
     assert!(matches!(error, BackendError::NoUsage { field: "usage", .. }), "{error:?}");
     assert!(error.is_unfit() && !error.is_passing());
     let half = json!({"choices": [], "usage": {"completion_tokens": 3}});
-    let (_, answered) = outcome(vec![Reply::Whole(text + &events(&[half]))]).await;
+    let (_, answered) = outcome(vec![Reply::Whole(uncounted() + &events(&[half]))]).await;
     let missing = "usage.prompt_tokens";
     assert!(matches!(answered, Err(BackendError::NoUsage { field, .. }) if field == missing));
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_count_is_refused_at_the_start() {
-    let text =
-        events(&[json!({"choices": [{"delta": {"content": "H"}, "finish_reason": "stop"}]})]);
-    let script = Script::start([Reply::Whole(text)]).await;
-    let refused = OpenAi::connect(config(&script.url), &CancellationToken::new()).await;
+    let (_, refused) = probed([Reply::Whole(uncounted())], |_| ()).await;
     assert!(matches!(refused, Err(SetupError::Server(BackendError::NoUsage { .. }))));
 }
 
@@ -200,21 +214,7 @@ async fn an_output_is_asked_for_that_has_room() {
 
 /// Whether a prompt of so many bytes has room beside 100 tokens of output, and its tokens.
 async fn has_room(server: &OpenAi, bytes: usize) -> Result<u64, BackendError> {
-    let messages = [user(&"x".repeat(bytes))];
-    let (tools, constraint, thinks, so_far) = (&[][..], &Constraint::Free, false, "");
-    let output_tokens_max = 100;
-    let messages = &messages[..];
-    server
-        .fits(&Iteration {
-            messages,
-            tools,
-            constraint,
-            thinks,
-            so_far,
-            stops: &[],
-            output_tokens_max,
-        })
-        .await
+    server.fits(&question(&[user(&"x".repeat(bytes))])).await
 }
 
 #[tokio::test]
@@ -231,17 +231,23 @@ async fn before_a_claim_a_prompt_that_cannot_be_counted_is_taken_for_long() {
 
 /// A server that splits texts.
 async fn splitting(replies: Vec<Reply>) -> (Script, OpenAi) {
-    let probes = [Reply::Whole(says("H", 1, 9)), Reply::Whole(r#"{"tokens":[1,2]}"#.into())];
-    let script = Script::start(probes).await;
-    let config = Config { tokenize: true, ..config(&format!("{}/v1", script.url)) };
-    let server = OpenAi::connect(config, &CancellationToken::new()).await.unwrap();
+    let probes = [Reply::Whole(says("H", 1, 9)), listed(2)];
+    let (script, server) = probed(probes, |config| {
+        config.tokenize = true;
+        config.url.push_str("/v1");
+    })
+    .await;
     replies.into_iter().for_each(|reply| script.then(reply));
-    (script, server)
+    (script, server.unwrap())
+}
+
+/// The tokens of a text.
+fn listed(count: usize) -> Reply {
+    Reply::Whole(json!({ "tokens": vec![7; count] }).to_string())
 }
 
 #[tokio::test]
 async fn before_a_claim_the_server_counts_the_prompt_where_it_can() {
-    let listed = |count: usize| Reply::Whole(json!({ "tokens": vec![7; count] }).to_string());
     let counted = Reply::Whole(r#"{"count":3949,"max_model_len":4096}"#.into());
     let replies = vec![listed(3_948), listed(3_949), counted, Reply::Status(404, "", "gone")];
     let (script, server) = splitting(replies).await;
@@ -263,7 +269,6 @@ async fn before_a_claim_the_server_counts_the_prompt_where_it_can() {
 
 #[tokio::test]
 async fn a_prompt_that_was_cut_a_little_is_found_where_the_server_counts() {
-    let listed = |count: usize| Reply::Whole(json!({ "tokens": vec![7; count] }).to_string());
     let said = |tokens| Reply::Whole(says("Hi", 2, tokens));
     // 1000 tokens, of which a template may leave out 62 and 32.
     let replies = vec![said(905), listed(1_000), said(906), listed(1_000)];
@@ -277,7 +282,6 @@ async fn a_prompt_that_was_cut_a_little_is_found_where_the_server_counts() {
 
 #[tokio::test]
 async fn a_prompt_of_few_tokens_for_its_bytes_is_answered_where_the_server_counts() {
-    let listed = |count: usize| Reply::Whole(json!({ "tokens": vec![7; count] }).to_string());
     let said = || Reply::Whole(says("Hi", 2, 100));
     let spaces = [user(&" ".repeat(4_096))];
     let (_, server) = splitting(vec![listed(90), said(), listed(90)]).await;
@@ -312,17 +316,7 @@ async fn a_count_that_never_ends_is_none() {
         let count = replies.len();
         let (script, server) = splitting(replies).await;
         let (messages, stop) = ([user(&"x".repeat(bytes))], CancellationToken::new());
-        let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
-        let (thinks, so_far, output_tokens_max) = (false, "", 100);
-        let iteration = Iteration {
-            messages,
-            tools,
-            constraint,
-            thinks,
-            so_far,
-            stops: &[],
-            output_tokens_max,
-        };
+        let iteration = question(&messages);
         let cancelling = async {
             // Two requests are of the start.
             while script.requests().len() < count + 2 {
@@ -340,10 +334,7 @@ async fn a_count_that_never_ends_is_none() {
 /// Asks for the rest of a text.
 async fn go_on(server: &dyn Backend, so_far: &str) -> Result<Output, BackendError> {
     let messages = [user("a tale")];
-    let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
-    let (thinks, output_tokens_max) = (false, 100);
-    let iteration =
-        Iteration { messages, tools, constraint, thinks, so_far, stops: &[], output_tokens_max };
+    let iteration = Iteration { so_far, ..question(&messages) };
     server.infer(&iteration, &CancellationToken::new()).await
 }
 
@@ -352,20 +343,16 @@ async fn a_server_that_writes_on_in_a_message_is_found_by_its_counts() {
     // (tokens of the prompt with one word more, whether that is the word alone)
     for (tokens, is_prefix) in [(10, true), (9, false), (11, false), (15, false)] {
         let probes = [Reply::Whole(says("H", 1, 9)), Reply::Whole(says("H", 1, tokens))];
-        let script = Script::start(probes).await;
-        let config = Config { go_on: GoOn::Probe, ..config(&script.url) };
-        let server = OpenAi::connect(config, &CancellationToken::new()).await.unwrap();
+        let (script, server) = probed(probes, |config| config.go_on = GoOn::Probe).await;
         script.then(Reply::Whole(says("time.", 2, 20)));
-        go_on(&server, "Once upon a ").await.unwrap();
+        go_on(&server.unwrap(), "Once upon a ").await.unwrap();
         let body = script.last();
         assert_eq!(json!({"role": "assistant", "content": "Once upon a "}), body["messages"][1]);
         let asks = body["messages"][2]["content"].as_str().is_some_and(|it| it.contains("Go on"));
         assert_eq!((!is_prefix, is_prefix), (asks, body["continue_final_message"] == json!(true)));
     }
     let probes = [Reply::Whole(says("H", 1, 9)), Reply::Status(400, "", "no such message")];
-    let script = Script::start(probes).await;
-    let config = Config { go_on: GoOn::Probe, ..config(&script.url) };
-    assert!(OpenAi::connect(config, &CancellationToken::new()).await.is_ok());
+    assert!(probed(probes, |config| config.go_on = GoOn::Probe).await.1.is_ok());
 }
 
 fn call_parts(arguments: [&str; 2], finish: &str) -> String {
@@ -394,45 +381,31 @@ async fn a_call_is_put_together_from_its_parts() {
 async fn calls_and_results_go_back_as_the_server_knows_them() {
     let (script, server) = connected(vec![Reply::Whole(says("noon", 2, 30))], |_| ()).await;
     let call = ToolCall { id: "a".into(), name: "now".into(), arguments: Default::default() };
-    let asked = Message {
-        role: Role::Assistant,
-        text: String::new(),
-        tool_calls: vec![call],
-        tool_call_id: None,
-    };
-    let result = Message {
-        role: Role::Tool,
-        text: "12:00".into(),
-        tool_calls: vec![],
-        tool_call_id: Some("a".into()),
-    };
+    let asked = Message { role: Role::Assistant, tool_calls: vec![call], ..user("") };
+    let result = Message { role: Role::Tool, tool_call_id: Some("a".into()), ..user("12:00") };
     ask(&server, &[user("time?"), asked, result], &[tool()]).await.unwrap();
     let messages = script.last()["messages"].clone();
     assert_eq!("{}", messages[1]["tool_calls"][0]["function"]["arguments"]);
-    assert_eq!(
-        ("a", "tool"),
-        (messages[2]["tool_call_id"].as_str().unwrap(), messages[2]["role"].as_str().unwrap())
-    );
+    assert_eq!("a", messages[2]["tool_call_id"]);
+    assert_eq!("tool", messages[2]["role"]);
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_be_read_is_text_for_the_model_to_be_told() {
-    for arguments in [["{\"zone\":", ""], ["[1]", ""], ["\"x\"", ""]] {
-        let (_, server) =
-            connected(vec![Reply::Whole(call_parts(arguments, "tool_calls"))], |_| ()).await;
+async fn a_call_that_cannot_be_read_or_was_cut_off_is_text_for_the_model_to_be_told() {
+    let cases = [
+        ("{\"zone\":", "tool_calls", End::ToolCalls),
+        ("[1]", "tool_calls", End::ToolCalls),
+        ("\"x\"", "tool_calls", End::ToolCalls),
+        ("{}", "length", End::CallCut),
+    ];
+    for (arguments, finish, end) in cases {
+        let replies = vec![Reply::Whole(call_parts([arguments, ""], finish))];
+        let (_, server) = connected(replies, |_| ()).await;
         let output = ask(&server, &[user("time?")], &[tool()]).await.unwrap();
-        assert_eq!((End::ToolCalls, 0), (output.end, output.tool_calls.len()));
-        assert_eq!(format!("now{}", arguments[0]), output.text);
-        assert_eq!(5, output.output_tokens);
+        assert_eq!((end, 0), (output.end, output.tool_calls.len()), "{arguments}");
+        assert_eq!(format!("now{arguments}"), output.text);
+        assert_eq!(5, output.output_tokens, "{arguments}");
     }
-}
-
-#[tokio::test]
-async fn a_call_that_was_cut_off_is_not_made() {
-    let (_, server) = connected(vec![Reply::Whole(call_parts(["{}", ""], "length"))], |_| ()).await;
-    let output = ask(&server, &[user("time?")], &[tool()]).await.unwrap();
-    assert_eq!((End::CallCut, 0), (output.end, output.tool_calls.len()));
-    assert_eq!("now{}", output.text);
 }
 
 #[tokio::test]
@@ -464,12 +437,13 @@ async fn thoughts_are_apart_from_the_text() {
 }
 
 #[tokio::test]
-async fn tools_that_do_not_reach_the_prompt_are_described_in_it() {
-    for (with_tool, native) in [(9, false), (40, true)] {
-        let probes = [Reply::Whole(says("H", 1, 9)), Reply::Whole(says("H", 1, with_tool))];
-        let script = Script::start(probes).await;
-        let config = Config { tool_form: ToolForm::Probe, ..config(&script.url) };
-        let server = OpenAi::connect(config, &CancellationToken::new()).await.unwrap();
+async fn tools_that_do_not_reach_the_prompt_or_are_refused_are_described_in_it() {
+    let refuses = Reply::Status(400, "", "no tools here");
+    let counts = |tokens| Reply::Whole(says("H", 1, tokens));
+    for (with_tool, native) in [(counts(9), false), (counts(40), true), (refuses, false)] {
+        let probes = [counts(9), with_tool];
+        let (script, server) = probed(probes, |config| config.tool_form = ToolForm::Probe).await;
+        let server = server.unwrap();
         assert_eq!(native, server.has_native_tools());
         script.then(Reply::Whole(says("ok", 1, 40)));
         ask(&server, &[user("time?")], &[tool()]).await.unwrap();
@@ -478,15 +452,6 @@ async fn tools_that_do_not_reach_the_prompt_are_described_in_it() {
         let described = body["messages"][0]["content"].as_str().unwrap().contains("the time");
         assert_eq!(!native, described);
     }
-}
-
-#[tokio::test]
-async fn a_server_that_refuses_tools_gets_them_in_the_prompt() {
-    let probes = [Reply::Whole(says("H", 1, 9)), Reply::Status(400, "", "no tools here")];
-    let script = Script::start(probes).await;
-    let config = Config { tool_form: ToolForm::Probe, ..config(&script.url) };
-    let server = OpenAi::connect(config, &CancellationToken::new()).await.unwrap();
-    assert!(!server.has_native_tools());
 }
 
 #[tokio::test]
@@ -525,15 +490,7 @@ async fn a_form_is_asked_for_and_unwrapped() {
         connected(replies, |config| config.constrain = Constrain::JsonSchema).await;
     let constraint = Constraint::OneOf(vec!["positive".into(), "negative".into()]);
     let messages = [user("good?")];
-    let iteration = Iteration {
-        messages: &messages,
-        tools: &[],
-        constraint: &constraint,
-        thinks: false,
-        so_far: "",
-        stops: &[],
-        output_tokens_max: 100,
-    };
+    let iteration = Iteration { constraint: &constraint, ..question(&messages) };
     let output = server.infer(&iteration, &CancellationToken::new()).await.unwrap();
     assert_eq!("positive", output.text);
     let schema = &script.last()["response_format"]["json_schema"]["schema"];
@@ -545,21 +502,18 @@ async fn a_caller_that_gives_up_does_not_wait() {
     let (_, server) = connected(vec![Reply::Silence], |c| c.first_token_timeout_ms = 600_000).await;
     let stop = CancellationToken::new();
     let messages = [user("hello")];
-    let iteration = Iteration {
-        messages: &messages,
-        tools: &[],
-        constraint: &Constraint::Free,
-        thinks: false,
-        so_far: "",
-        stops: &[],
-        output_tokens_max: 100,
-    };
+    let iteration = question(&messages);
     let (outcome, ()) = tokio::join!(server.infer(&iteration, &stop), async { stop.cancel() });
     assert_eq!(Err(BackendError::Cancelled), outcome);
 }
 
 fn ollama_lines(parts: &[Value]) -> String {
     parts.iter().map(|part| format!("{part}\n")).collect()
+}
+
+/// A line with this message, after which nothing comes: 12 tokens were read, and 3 put out.
+fn ollama_done(message: &Value) -> Value {
+    json!({ "message": message, "done": true, "prompt_eval_count": 12, "eval_count": 3 })
 }
 
 async fn ollama(capabilities: Value, reply: Reply) -> (Script, Ollama) {
@@ -578,11 +532,10 @@ async fn ollama(capabilities: Value, reply: Reply) -> (Script, Ollama) {
 
 #[tokio::test]
 async fn ollama_is_told_the_size_of_the_context() {
-    let text = ollama_lines(&[
-        json!({"message": {"content": "Hi", "thinking": "hm"}, "done": false}),
-        json!({"message": {"content": ""}, "done": true, "done_reason": "length",
-               "prompt_eval_count": 12, "eval_count": 3}),
-    ]);
+    let mut done = ollama_done(&json!({"content": ""}));
+    done["done_reason"] = json!("length");
+    let begun = json!({"message": {"content": "Hi", "thinking": "hm"}, "done": false});
+    let text = ollama_lines(&[begun, done]);
     let (script, server) = ollama(json!(["completion"]), Reply::Whole(text)).await;
     let output = ask(&server, &[user("hello")], &[]).await.unwrap();
     assert_eq!(("Hi", Some("hm")), (&*output.text, output.thoughts.as_deref()));
@@ -593,8 +546,7 @@ async fn ollama_is_told_the_size_of_the_context() {
 
 #[tokio::test]
 async fn ollama_writes_on_in_a_last_message() {
-    let done = json!({"message": {"content": "time."}, "done": true,
-                      "prompt_eval_count": 12, "eval_count": 3});
+    let done = ollama_done(&json!({"content": "time."}));
     let (script, server) = ollama(json!([]), Reply::Whole(ollama_lines(&[done]))).await;
     go_on(&server, "Once upon a ").await.unwrap();
     let messages = script.last()["messages"].clone();
@@ -605,9 +557,7 @@ async fn ollama_writes_on_in_a_last_message() {
 #[tokio::test]
 async fn ollama_calls_tools_where_the_model_can() {
     let call = json!({"function": {"name": "now", "arguments": {"zone": "UTC"}}});
-    let text = ollama_lines(&[
-        json!({"message": {"tool_calls": [call]}, "done": true, "prompt_eval_count": 12, "eval_count": 3}),
-    ]);
+    let text = ollama_lines(&[ollama_done(&json!({"tool_calls": [call]}))]);
     let (script, server) = ollama(json!(["tools"]), Reply::Whole(text)).await;
     let output = ask(&server, &[user("time?")], &[tool()]).await.unwrap();
     assert_eq!("UTC", output.tool_calls[0].arguments["zone"]);
@@ -616,24 +566,12 @@ async fn ollama_calls_tools_where_the_model_can() {
 
 #[tokio::test]
 async fn ollama_is_told_to_think_only_where_the_model_can() {
-    let done = json!({"message": {"content": "4"}, "done": true,
-                      "prompt_eval_count": 12, "eval_count": 3});
     for (capabilities, think) in [(json!(["completion"]), None), (json!(["thinking"]), Some(true))]
     {
-        let reply = Reply::Whole(ollama_lines(std::slice::from_ref(&done)));
+        let reply = Reply::Whole(ollama_lines(&[ollama_done(&json!({"content": "4"}))]));
         let (script, server) = ollama(capabilities, reply).await;
         let messages = [user("2 + 2?")];
-        let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
-        let (thinks, so_far, output_tokens_max) = (true, "", 100);
-        let iteration = Iteration {
-            messages,
-            tools,
-            constraint,
-            thinks,
-            so_far,
-            stops: &[],
-            output_tokens_max,
-        };
+        let iteration = Iteration { thinks: true, ..question(&messages) };
         let stop = CancellationToken::new();
         assert_eq!("4", server.infer(&iteration, &stop).await.unwrap().text);
         assert_eq!(think, script.last().get("think").and_then(Value::as_bool));

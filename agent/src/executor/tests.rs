@@ -140,13 +140,17 @@ impl Member {
     }
 
     fn run(&self, agent: &Agent, order: &Value) -> Executed {
+        self.run_until(agent, order, CancellationToken::new())
+    }
+
+    fn run_until(&self, agent: &Agent, order: &Value, stop: CancellationToken) -> Executed {
         self.executors.run(&Task {
             context: Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) },
             agent,
             payload: order.to_string().as_bytes(),
             limits: LIMITS,
             library: &self.library,
-            stop: Stop::new(CancellationToken::new(), None),
+            stop: Stop::new(stop, None),
         })
     }
 }
@@ -294,19 +298,11 @@ fn what_is_not_here_makes_a_member_unable_and_nothing_else() {
 
 #[test]
 fn a_member_that_stops_says_that_it_is_unable() {
-    let agent = agent("speaker", &[]);
-    let member = Member::new();
-    let token = CancellationToken::new();
-    token.cancel();
-    let task = Task {
-        context: Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) },
-        agent: &agent,
-        payload: b"{\"do\":\"answer\",\"with\":\"a\"}",
-        limits: LIMITS,
-        library: &member.library,
-        stop: Stop::new(token, None),
-    };
-    assert_eq!(member.executors.run(&task).answer.outcome, Outcome::Unable);
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let order = json!({"do": "answer", "with": "a"});
+    let executed = Member::new().run_until(&agent("speaker", &[]), &order, stop);
+    assert_eq!(executed.answer.outcome, Outcome::Unable);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::abi::FIXED_ELEMENTS_MAX;
 use super::*;
-use crate::messages::{Message, Role, ToolCall};
+use crate::messages::{End, Message, Output, Role, ToolCall};
 
 fn document() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/agent-methods.md");
@@ -71,9 +71,8 @@ fn the_example_of_an_answer_goes_on_in_the_example_of_a_request() {
     let answers = section(&document, "## 8. ");
     let mut examples =
         answers.split("```json\n").skip(2).filter_map(|rest| rest.split("\n```").next());
-    let (answer, resumed) = (examples.next().unwrap(), examples.next().unwrap());
-    let answer = Answer::parse(answer).unwrap();
-    let Ok(Parsed::Method(request)) = Request::parse(resumed, None) else { panic!("a request") };
+    let answer = Answer::parse(examples.next().unwrap()).unwrap();
+    let request = request_of(examples.next().unwrap());
     assert_eq!(answer.check_calls(request.functions()), Ok(()));
     let mut ask = request.ask().clone();
     let Ask::InferToolsChat { messages, .. } = &mut ask else { panic!("tools") };
@@ -169,6 +168,51 @@ fn vectors() -> Value {
 
 const VECTORS: &str = include_str!("../../fixtures/agent-methods.json");
 
+/// The request of a prompt.
+pub(super) fn request_of(prompt: &str) -> Request {
+    match Request::parse(prompt, None) {
+        Ok(Parsed::Method(request)) => request,
+        other => panic!("{prompt}: {other:?}"),
+    }
+}
+
+/// A prompt for `inferMessages` with these arguments changed.
+pub(super) fn prompt_for_messages(changes: &Value) -> String {
+    let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
+        "toolChoice": "auto" });
+    for (key, value) in changes.as_object().expect("the changes are an object") {
+        args[key] = value.clone();
+    }
+    json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string()
+}
+
+/// An output of seven tokens.
+pub(super) fn says(text: &str) -> Output {
+    Output {
+        text: text.to_owned(),
+        thoughts: Some("hm".to_owned()),
+        tool_calls: Vec::new(),
+        output_tokens: 7,
+        prompt_tokens: 9,
+        end: End::Stop,
+    }
+}
+
+pub(super) fn is_cut_off(text: &str) -> Output {
+    Output { end: End::Length, ..says(text) }
+}
+
+/// An output that calls tools; every call has the same id, as some back ends have it.
+pub(super) fn calls(text: &str, calls: &[(&str, Value)]) -> Output {
+    let calls = calls.iter().map(|(name, arguments)| call("x", name, arguments));
+    Output { tool_calls: calls.collect(), end: End::ToolCalls, ..says(text) }
+}
+
+pub(super) fn call(id: &str, name: &str, arguments: &Value) -> ToolCall {
+    let arguments = arguments.as_object().expect("an object of arguments").clone();
+    ToolCall { id: id.to_owned(), name: name.to_owned(), arguments }
+}
+
 /// One list of the vectors.
 pub(super) fn vectors_of(list: &str) -> Vec<Value> {
     vectors()[list].as_array().expect("a list").clone()
@@ -179,18 +223,14 @@ pub(super) fn text_of<'a>(vector: &'a Value, member: &str) -> &'a str {
     vector[member].as_str().expect("a text")
 }
 
-fn said(role: Role, text: &str) -> Message {
+pub(super) fn said(role: Role, text: &str) -> Message {
     Message { role, text: text.to_owned(), tool_calls: Vec::new(), tool_call_id: None }
 }
 
 /// A conversation in which a call was answered.
 fn conversation() -> Vec<Message> {
     let arguments = json!({ "to": "Ada", "at": [1, -2.5, null, true, { "é": "\u{1f}\"\\" }] });
-    let call = ToolCall {
-        id: "call_0".to_owned(),
-        name: "look".to_owned(),
-        arguments: arguments.as_object().unwrap().clone(),
-    };
+    let call = call("call_0", "look", &arguments);
     vec![
         said(Role::System, "Be brief."),
         said(Role::User, "line one\nline two\u{2028}"),
@@ -303,11 +343,6 @@ fn forced() -> Messages {
 fn golden_answers() -> Vec<(&'static str, String)> {
     let plain = |method, reason, response: &str| Answer::plain(method, reason, response).to_json();
     let arguments = json!({ "token": format!("0x{}", "aB".repeat(20)), "amount": "1" });
-    let call = |id: &str, name: &str, arguments: &Value| ToolCall {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        arguments: arguments.as_object().unwrap().clone(),
-    };
     let swap = call("call_1", "swap", &arguments);
     let ping = call("call_2", "ping", &json!({}));
     let functions = Functions::parse("f", &functions()).unwrap();
@@ -361,10 +396,7 @@ fn the_bytes_of_envelopes_and_answers_stay() {
 fn asked(name: &str) -> Request {
     let requests = vectors_of("requests");
     let vector = requests.iter().find(|vector| text_of(vector, "name") == name);
-    match Request::parse(text_of(vector.expect("a request"), "prompt"), None) {
-        Ok(Parsed::Method(request)) => request,
-        other => panic!("{name}: {other:?}"),
-    }
+    request_of(text_of(vector.expect(name), "prompt"))
 }
 
 #[test]
@@ -411,9 +443,7 @@ fn an_answer_with_other_calls_than_the_request_allows_is_refused() {
 #[test]
 fn a_request_goes_on_as_the_vectors_say() {
     for vector in vectors_of("resumed") {
-        let Ok(Parsed::Method(request)) = Request::parse(text_of(&vector, "request"), None) else {
-            panic!("a request")
-        };
+        let request = request_of(text_of(&vector, "request"));
         let answer = Answer::parse(text_of(&vector, "answer")).unwrap();
         let pending = answer.hand_back.calls.iter().map(|call| &call.id);
         let ids = pending.chain(answer.tool_calls.iter().map(|call| &call.id));

@@ -15,7 +15,7 @@ use super::offered::Offered;
 use super::toolbox::Toolbox;
 use super::{
     BUILT_IN, Class, Code, Config, Failure, Grant, Limits, LimitsConfig, OFFERED_BY_DEFAULT,
-    Outcome, Schema, Terms, Tool, args_hash, canonical_json, result_hash,
+    Schema, Terms, Tool, args_hash, canonical_json, result_hash,
 };
 use crate::messages::ToolSpec;
 use support::{call, config, object, said, toolbox};
@@ -92,27 +92,16 @@ fn arguments_that_do_not_fit_are_named_with_value_and_expectation() {
 
 #[test]
 fn a_schema_that_cannot_be_used_is_refused() {
+    let with = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
     let cases = [
         (json!({"type": "string"}), "the schema is not of an object"),
         (json!(true), "the schema is not of an object"),
         (json!({"type": "object", "$comment": "x".repeat(40_000)}), "the schema has 400"),
         (json!({"type": "object", "properties": 5}), "the schema cannot be used"),
-        (
-            json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/a.json"}}}),
-            "the schema cannot be used",
-        ),
-        (
-            json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
-            "the schema cannot be used",
-        ),
-        (
-            json!({"type": "object", "properties": {"a": {"pattern": "(?=a)b"}}}),
-            "the schema cannot be used",
-        ),
-        (
-            json!({"type": "object", "properties": {"a": {"pattern": "(.{1000}){1000}"}}}),
-            "the schema cannot be used",
-        ),
+        (with(json!({"$ref": "http://127.0.0.1:1/a.json"})), "the schema cannot be used"),
+        (with(json!({"$ref": "file:///etc/passwd"})), "the schema cannot be used"),
+        (with(json!({"pattern": "(?=a)b"})), "the schema cannot be used"),
+        (with(json!({"pattern": "(.{1000}){1000}"})), "the schema cannot be used"),
     ];
     for (schema, fault) in cases {
         let said = Schema::compile(&schema).unwrap_err().to_string();
@@ -212,6 +201,11 @@ fn of_faults_that_would_take_long_to_find_it_is_only_said_that_there_are_some() 
     assert!(schema.check(&object(r#"{"a": 5}"#)).unwrap_err().message.starts_with("argument a is"));
 }
 
+fn granted(names: &[&str]) -> Grant {
+    let tools = names.iter().map(|name| (*name).to_owned()).collect();
+    Grant { tools, ..Grant::default() }
+}
+
 const DOCUMENT: &str = include_str!("../../../docs/miner.md");
 
 /// The part of the document below this heading.
@@ -232,9 +226,7 @@ async fn the_document_lists_the_built_in_tools_with_their_arguments_and_classes(
     let rows = rows(section("Built-in tools"));
     let names: Vec<_> = rows.iter().map(|row| row[0]).collect();
     assert_eq!(names, BUILT_IN);
-    let all =
-        Grant { tools: BUILT_IN.iter().map(|name| (*name).into()).collect(), ..Grant::default() };
-    for spec in toolbox.specs(&all) {
+    for spec in toolbox.specs(&granted(BUILT_IN)) {
         let row = rows.iter().find(|row| row[0] == spec.name).unwrap();
         let class = serde_json::to_value(toolbox.terms(&spec.name).unwrap().class).unwrap();
         assert_eq!(row[2], class, "{}", spec.name);
@@ -332,10 +324,8 @@ fn stage(class: Class) -> Toolbox {
     let tool = Arc::new(Actor { spec: ToolSpec { name, description, parameters }, class });
     let limits =
         Limits { timeout: Duration::from_millis(50), input_bytes_max: 60, output_bytes_max: 300 };
-    Toolbox::of(BTreeMap::from([(
-        "act".to_owned(),
-        Offered { tool, schema, limits, apart: None, is_of_agent: false },
-    )]))
+    let offered = Offered { tool, schema, limits, apart: None, is_of_agent: false };
+    Toolbox::of(BTreeMap::from([("act".to_owned(), offered)]))
 }
 
 #[tokio::test]
@@ -380,8 +370,8 @@ async fn arguments_that_are_too_long_are_a_result_for_the_model() {
 async fn a_call_ends_when_the_miner_stops() {
     let (stage, stop) = (stage(Class::Pure), CancellationToken::new());
     stop.cancel();
-    let grant = Grant { tools: ["act".to_owned()].into(), ..Grant::default() };
-    let outcome = stage.call("act", &object(r#"{"act": "hang"}"#), &grant, &stop).await;
+    let hang = object(r#"{"act": "hang"}"#);
+    let outcome = stage.call("act", &hang, &granted(&["act"]), &stop).await;
     assert_eq!(outcome.code, Some(Code::Cancelled));
 }
 
@@ -389,15 +379,11 @@ async fn a_call_ends_when_the_miner_stops() {
 async fn only_what_the_run_grants_is_offered_and_called() {
     let stage = stage(Class::Snapshot);
     let stop = CancellationToken::new();
-    let grant = |name: &str, is_reproducible| Grant {
-        tools: [name.to_owned()].into(),
-        is_reproducible,
-        ..Grant::default()
-    };
+    let reproducible = Grant { is_reproducible: true, ..granted(&["act"]) };
     let cases = [
-        (grant("act", false), None, vec![]),
-        (grant("other", false), Some(Code::NotGranted), vec!["other"]),
-        (grant("act", true), Some(Code::NotGranted), vec!["act"]),
+        (granted(&["act"]), None, vec![]),
+        (granted(&["other"]), Some(Code::NotGranted), vec!["other"]),
+        (reproducible, Some(Code::NotGranted), vec!["act"]),
     ];
     for (grant, code, missing) in cases {
         let outcome = stage.call("act", &object(r#"{"act": "abc"}"#), &grant, &stop).await;
@@ -405,17 +391,14 @@ async fn only_what_the_run_grants_is_offered_and_called() {
         assert_eq!(stage.specs(&grant).is_empty(), code.is_some());
         assert_eq!(stage.missing(&grant), missing);
     }
-    let unknown = stage.call("nothing", &Map::new(), &grant("nothing", false), &stop).await;
+    let unknown = stage.call("nothing", &Map::new(), &granted(&["nothing"]), &stop).await;
     assert_eq!(unknown.result, "unknown_tool: there is no such tool now");
 }
 
 #[tokio::test]
 async fn the_usual_settings_offer_every_built_in_tool_but_the_one_that_leaves_the_machine() {
     let toolbox = toolbox("");
-    let all = Grant {
-        tools: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
-        ..Grant::default()
-    };
+    let all = granted(BUILT_IN);
     assert_eq!(toolbox.missing(&all), ["fetch_url"]);
     let pure = Grant { is_reproducible: true, ..all };
     let names: Vec<_> = toolbox.specs(&pure).into_iter().map(|spec| spec.name).collect();
@@ -426,19 +409,15 @@ async fn the_usual_settings_offer_every_built_in_tool_but_the_one_that_leaves_th
 
 #[tokio::test]
 async fn what_clients_offer_by_default_is_pure_and_missed_by_no_run() {
-    let asked = |names: &[&str]| Grant {
-        tools: names.iter().map(|name| (*name).to_owned()).collect(),
-        ..Grant::default()
-    };
     let everything = toolbox("");
     for name in OFFERED_BY_DEFAULT {
         assert_eq!(everything.terms(name).unwrap().class, Class::Pure, "{name}");
     }
     let clock = toolbox("allow = ['now']");
-    let grant = asked(&[OFFERED_BY_DEFAULT, &["now"]].concat());
+    let grant = granted(&[OFFERED_BY_DEFAULT, &["now"]].concat());
     let offered: Vec<_> = clock.specs(&grant).into_iter().map(|spec| spec.name).collect();
     assert_eq!((vec!["now".to_owned()], Vec::<String>::new()), (offered, clock.missing(&grant)));
-    assert_eq!(clock.missing(&asked(&["math_eval", "regex_match"])), ["regex_match"]);
+    assert_eq!(clock.missing(&granted(&["math_eval", "regex_match"])), ["regex_match"]);
 }
 
 #[test]
@@ -513,22 +492,7 @@ fn the_operators_limits_take_the_place_of_a_tools_own() {
 
 #[test]
 fn an_outcome_is_recorded_with_its_hashes() {
-    let outcome = Outcome {
-        ok: true,
-        result: "hello".into(),
-        duration_ms: 7,
-        tokens: 0,
-        class: Class::Pure,
-        code: None,
-    };
-    let arguments = object(r#"{"a": 1}"#);
-    let record = super::record(
-        &"é".repeat(200),
-        &arguments,
-        &outcome.result,
-        outcome.duration_ms,
-        outcome.ok,
-    );
+    let record = super::record(&"é".repeat(200), &object(r#"{"a": 1}"#), "hello", 7, true);
     assert_eq!(record.name, "é".repeat(128), "a model may call what no step can name");
     assert_eq!(record.args_hash, Hash::digest(br#"{"a":1}"#));
     assert_eq!(record.result_hash, Hash::digest(b"hello"));

@@ -122,28 +122,18 @@ fn hostile() -> Vec<(&'static str, Value)> {
         json!({ "type": "number", "minimum": -9_999_999_999_999.123, "maximum": 123_456_789.987 });
     let integer = json!({ "type": "integer", "minimum": -9_007_199_254_740_990_i64,
         "exclusiveMaximum": 9_007_199_254_740_990_i64 });
-    let object = |schema: Value| {
-        json!({ "type": "object", "properties": { "a": schema },
-        "required": ["a"] })
-    };
+    let object = |schema: Value| json!({ "type": "object", "properties": { "a": schema }, "required": ["a"] });
+    let mut left_out = members(256, &json!({ "type": "string" }));
+    left_out.as_object_mut().unwrap().remove("required");
+    let open = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": {} });
+    let long = json!({ "type": "string", "minLength": 1, "maxLength": 4096 });
+    let arrays = json!({ "type": "array", "items": { "type": "boolean" }, "minItems": 4000,
+        "maxItems": 4096 });
     vec![
         ("members of any kind", members(500, &json!({}))),
-        (
-            "members that may be left out",
-            json!({ "type": "object", "properties": members(256, &json!({ "type": "string" }))["properties"] }),
-        ),
-        (
-            "open objects",
-            members(
-                150,
-                &json!({ "type": "object", "properties": { "a": {} },
-            "additionalProperties": {} }),
-            ),
-        ),
-        (
-            "long strings",
-            members(480, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 })),
-        ),
+        ("members that may be left out", left_out),
+        ("open objects", members(150, &open)),
+        ("long strings", members(480, &long)),
         ("numbers", members(300, &number)),
         ("whole numbers", members(300, &integer)),
         ("many values", object(json!({ "enum": values(1_000, 20) }))),
@@ -151,14 +141,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
         ("branches", object(json!({ "anyOf": branches }))),
         ("deep arrays", object(deep)),
         ("branches in branches", object(choices)),
-        (
-            "many long arrays",
-            members(
-                240,
-                &json!({ "type": "array", "items": { "type": "boolean" },
-            "minItems": 4000, "maxItems": 4096 }),
-            ),
-        ),
+        ("many long arrays", members(240, &arrays)),
     ]
 }
 

@@ -48,12 +48,6 @@ impl FakeChain {
         self.state.lock().change_params(change);
     }
 
-    /// The same chain with the rules of v7. Nothing has happened on it.
-    pub(crate) fn with_v7(self) -> Self {
-        self.state.lock().begin_with_v7();
-        self
-    }
-
     /// Executes what the file holds, and appends to it from now on; what is refused goes into a
     /// second file.
     pub(crate) fn with_file(mut self, path: &Path) -> Self {

@@ -37,27 +37,24 @@ use support::{Bench, TestClock, key};
 #[tokio::test]
 async fn a_run_is_claimed_worked_on_and_settled() {
     let bench = Bench::new();
-    let run = bench.chain.add_run("tools=2 once=1", 10_000, 10);
-    bench.finish(1).await;
+    let run = bench.settle("tools=2 once=1", 10_000, 10).await;
     assert_eq!(vec!["CLAIM", "STEP", "STEP", "STEP", "FINISH"], bench.sent());
-    let view = bench.chain.run_of(&run);
-    assert_eq!((RunStatus::Completed, 3, 33), (view.status, view.steps, view.tokens));
-    assert_eq!(Some(33), view.reward_micro);
-    let answer = bench.chain.state.lock().answer(&run);
+    assert_eq!((RunStatus::Completed, 3, 33), (run.status, run.steps, run.tokens));
+    assert_eq!(Some(33), run.reward_micro);
+    let answer = bench.chain.state.lock().answer(&run.id);
     assert_eq!(Some("done"), answer.final_answer_inline.as_deref());
     assert_eq!((9_667, 300), (answer.user_refund.get(), answer.network_fee.get()));
     let ended = Outcome::Ended { status: RunStatus::Completed, reward_micro: 33 };
-    assert_eq!(Phase::Over(ended), bench.entry(&run).phase);
+    assert_eq!(Phase::Over(ended), bench.entry(&run.id).phase);
     assert_eq!(vec!["pure0", "once0", "pure1"], *bench.tools.calls.lock());
 }
 
 #[tokio::test]
 async fn a_clock_that_is_ahead_makes_no_transaction_that_pools_would_have_wait() {
     let bench = Bench::new();
-    bench.chain.add_run("tools=1", 10_000, 10);
     let head_ms = bench.chain.head().await.unwrap().block_ms;
-    bench.clock.shared().store(head_ms + 300_000, Ordering::SeqCst);
-    bench.finish(1).await;
+    bench.clock.0.store(head_ms + 300_000, Ordering::SeqCst);
+    bench.settle("tools=1", 10_000, 10).await;
     let latest_ms = bench.chain.head().await.unwrap().block_ms + 60_000;
     let signed_ms = bench.signed_ms();
     assert!(!signed_ms.is_empty());
@@ -67,8 +64,7 @@ async fn a_clock_that_is_ahead_makes_no_transaction_that_pools_would_have_wait()
 #[tokio::test]
 async fn a_step_reports_its_output_and_its_calls() {
     let bench = Bench::new();
-    bench.chain.add_run("tools=1 once=1", 10_000, 10);
-    bench.finish(1).await;
+    bench.settle("tools=1 once=1", 10_000, 10).await;
     let step = bench.chain.state.lock().step_bodies().remove(0);
     assert_eq!(Hash::digest(b"round 0"), step.output_hash);
     let calls = step.tool_calls.unwrap();
@@ -81,8 +77,7 @@ async fn a_step_reports_its_output_and_its_calls() {
 #[tokio::test]
 async fn a_receipt_hashes_to_what_is_on_the_chain() {
     let bench = Bench::new();
-    let run = bench.chain.add_run("tools=1", 10_000, 10);
-    bench.finish(1).await;
+    let run = bench.settle("tools=1", 10_000, 10).await.id;
     let mut receipt = receipt(&bench.journal, &run).unwrap().unwrap();
     let steps = bench.chain.steps(&run).await.unwrap();
     assert!(receipt.differences(&steps).is_empty());
@@ -108,22 +103,24 @@ async fn a_receipt_has_the_reason_of_a_run_that_ended_early() {
     let mut slow = Bench::new();
     slow.config.deadline_margin_ms = 119_900;
     let timeout = "no answer of the model before the deadline of the chain";
-    let steps = "no answer within the 3 steps of maxSteps";
+    let limit = "no answer within the 3 steps of maxSteps";
     let money = "the escrow does not pay for another step";
     let cases = [
-        (slow, "stall", 10_000, "timeout", timeout),
-        (Bench::new(), "tools=9", 10_000, "failed", steps),
-        (Bench::new(), "tools=9", 120, "insufficient_funds", money),
+        (slow, "stall", 10_000, RunStatus::Timeout, 0, timeout),
+        (Bench::new(), "tools=9", 10_000, RunStatus::Failed, 3, limit),
+        (Bench::new(), "tools=9", 120, RunStatus::InsufficientFunds, 1, money),
     ];
-    for (bench, prompt, escrow, status, why) in cases {
-        let run = bench.chain.add_run(prompt, escrow, 3);
-        bench.finish(1).await;
-        let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
-        let (ended, told, line) = kept(&bench, &run);
-        assert_eq!((status, answer.as_ref()), (&*ended, told.as_ref()), "{prompt}");
+    for (bench, prompt, escrow, status, steps, why) in cases {
+        let run = bench.settle(prompt, escrow, 3).await;
+        let steps_run = usize::try_from(run.steps).unwrap();
+        assert_eq!((status, steps), (run.status, steps_run), "{prompt}");
+        let sent = [vec!["CLAIM"], vec!["STEP"; steps], vec!["FINISH"]].concat();
+        assert_eq!(sent, bench.sent(), "{prompt}");
+        let (ended, told, line) = kept(&bench, &run.id);
+        assert_eq!((status.as_str(), bench.answer(&run.id)), (&*ended, told.clone()), "{prompt}");
         assert_eq!(Some(why), told.as_deref(), "{prompt}");
-        let reward = bench.chain.run_of(&run).reward_micro.unwrap();
-        assert_eq!(format!("ended as {status}, reward {reward} micro: {why}"), line);
+        let reward = run.reward_micro.unwrap();
+        assert_eq!(format!("ended as {ended}, reward {reward} micro: {why}"), line);
     }
 }
 
@@ -140,9 +137,8 @@ async fn a_receipt_has_the_reason_also_where_the_miner_died_after_the_settlement
         bench.chain.until(|state| state.pool.iter().any(is_finish)).await;
     };
     bench.during(signed).await;
-    bench.chain.state.lock().is_halted = false;
-    bench.chain.make_block();
-    assert_eq!(RunStatus::Timeout, bench.chain.run_of(&run).status);
+    bench.make_blocks_again();
+    assert_eq!(RunStatus::Timeout, bench.status(&run));
     bench.finish(1).await;
     let (ended, told, _) = kept(&bench, &run);
     let why = "no answer of the model before the deadline of the chain";
@@ -160,15 +156,21 @@ async fn a_receipt_says_of_a_run_that_the_chain_ended_that_it_was_not_the_miner(
     assert!(line.ends_with(&format!(": {why}")), "{line}");
 }
 
+/// A rival gets the run whose claim has this place in the pool, where these many are.
+async fn lose_a_claim(bench: &Bench, claims: usize, place: usize) -> Hash {
+    bench.chain.until(|state| state.pool.len() == claims).await;
+    let lost = bench.chain.state.lock().pool[place].body().agent_run_id().unwrap();
+    bench.chain.state.lock().rivals.push((lost, Keypair::from_seed(&[7; 32])));
+    bench.chain.make_block();
+    lost
+}
+
 #[tokio::test]
 async fn a_lost_race_leaves_no_gap_in_the_nonces() {
     let (bench, ids) = halted(2);
     let happens = async {
         // Both claims are under way: something must take the nonce of the one that is lost.
-        bench.chain.until(|state| state.pool.len() == 2).await;
-        let lost = bench.chain.state.lock().pool[0].body().agent_run_id().unwrap();
-        bench.chain.state.lock().rivals.push((lost, Keypair::from_seed(&[7; 32])));
-        bench.chain.make_block();
+        let lost = lose_a_claim(&bench, 2, 0).await;
         bench.chain.state.lock().is_halted = false;
         bench.counters.until_finished(1).await;
         lost
@@ -177,7 +179,7 @@ async fn a_lost_race_leaves_no_gap_in_the_nonces() {
     let won = ids.into_iter().find(|run| *run != lost).unwrap();
     assert_eq!(vec!["TRANSFER", "CLAIM", "STEP", "FINISH"], bench.sent());
     assert_eq!(vec![0, 1, 2, 3], bench.nonces());
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&won).status);
+    assert_eq!(RunStatus::Completed, bench.status(&won));
     let refused = Outcome::ClaimRefused("RUN_NOT_PENDING".into());
     assert_eq!(Phase::Over(refused), bench.entry(&lost).phase);
     assert!(bench.counters.events.lock().contains(&Event::LostRace));
@@ -186,27 +188,30 @@ async fn a_lost_race_leaves_no_gap_in_the_nonces() {
 }
 
 #[tokio::test]
-async fn a_claim_of_another_in_the_pool_is_not_raced() {
-    let bench = Bench::new();
-    bench.change_policy(|policy| policy.claiming = false);
-    let run = bench.chain.add_run("x", 10_000, 10);
-    let rival = Keypair::from_seed(&[7; 32]).address();
-    let (notices, receiver) = mpsc::channel(4);
-    let happens = async {
-        notices.send(Notice::Claim { run, miner: rival }).await.unwrap();
-        notices.send(Notice::Claim { run: Hash::ZERO, miner: rival }).await.unwrap();
-        let paused = |it: &Event| *it == Event::Decided("PAUSED");
-        bench.counters.until(|events| events.iter().any(paused)).await;
-        bench.counters.events.lock().clear();
-        bench.change_policy(|policy| policy.claiming = true);
-        let rival = |it: &Event| *it == Event::Decided("RIVAL_CLAIM");
-        bench.counters.until(|events| events.iter().any(rival)).await;
-        // Opened again: the rival let its claim lapse.
-        notices.send(Notice::Open(run)).await.unwrap();
-        bench.counters.until_finished(1).await;
-    };
-    bench.during_with(receiver, happens).await;
-    assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
+async fn a_claim_of_another_in_the_pool_is_not_raced_until_it_lapses_or_is_ten_seconds_old() {
+    for lapses in [true, false] {
+        let bench = Bench::new();
+        bench.change_policy(|policy| policy.claiming = false);
+        let run = bench.chain.add_run("x", 10_000, 10);
+        let miner = Keypair::from_seed(&[7; 32]).address();
+        let (notices, receiver) = mpsc::channel(4);
+        let happens = async {
+            notices.send(Notice::Claim { run, miner }).await.unwrap();
+            notices.send(Notice::Claim { run: Hash::ZERO, miner }).await.unwrap();
+            bench.counters.until_decided("PAUSED").await;
+            bench.counters.events.lock().clear();
+            bench.change_policy(|policy| policy.claiming = true);
+            bench.counters.until_decided("RIVAL_CLAIM").await;
+            if lapses {
+                notices.send(Notice::Open(run)).await.unwrap();
+            } else {
+                bench.clock.0.fetch_add(10_000, Ordering::SeqCst);
+            }
+            bench.counters.until_finished(1).await;
+        };
+        bench.during_with(receiver, happens).await;
+        assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent(), "lapses: {lapses}");
+    }
 }
 
 #[tokio::test]
@@ -217,8 +222,7 @@ async fn a_notice_leads_to_a_claim_without_waiting_for_the_poll() {
     bench.chain.add_run("nonsense", 10_000, 10);
     let happens = async {
         // The first listing finds only nonsense; the run comes after it.
-        let listed = |events: &[Event]| events.contains(&Event::Decided("UNREADABLE"));
-        bench.counters.until(listed).await;
+        bench.counters.until_decided("UNREADABLE").await;
         let run = bench.chain.add_run("x", 10_000, 10);
         notices.send(Notice::Open(run)).await.unwrap();
         bench.counters.until_finished(1).await;
@@ -231,15 +235,12 @@ async fn an_escrow_that_is_used_up_ends_the_run_and_pays_what_was_done() {
     // (escrow, steps, tokens)
     let cases = [(209, 1, 10), (210, 1, 10), (215, 2, 15), (220, 2, 20), (221, 2, 21)];
     for (escrow, steps, tokens) in cases {
-        let bench = Bench::new();
-        let run = bench.chain.add_run("tools=1", escrow, 10);
-        bench.finish(1).await;
-        let view = bench.chain.run_of(&run);
-        assert_eq!((steps, tokens), (view.steps, view.tokens), "{escrow}");
+        let run = Bench::new().settle("tools=1", escrow, 10).await;
+        assert_eq!((steps, tokens), (run.steps, run.tokens), "{escrow}");
         let status =
             if escrow == 221 { RunStatus::Completed } else { RunStatus::InsufficientFunds };
-        assert_eq!(status, view.status, "{escrow}");
-        assert_eq!(Some(tokens), view.reward_micro, "{escrow}: every token is paid");
+        assert_eq!(status, run.status, "{escrow}");
+        assert_eq!(Some(tokens), run.reward_micro, "{escrow}: every token is paid");
     }
 }
 
@@ -247,15 +248,12 @@ async fn an_escrow_that_is_used_up_ends_the_run_and_pays_what_was_done() {
 async fn tale(escrow: u64, steps_max: u64) -> (RunStatus, u64, u64, String) {
     let mut bench = Bench::understanding();
     bench.config.output_tokens_max = 8;
-    let run = bench.chain.add_run("tale=30", escrow, steps_max);
-    bench.finish(1).await;
-    let view = bench.chain.run_of(&run);
-    assert_eq!(Some(view.tokens), view.reward_micro, "every token is paid");
-    let receipt = receipt(&bench.journal, &run).unwrap().unwrap();
-    let steps = bench.chain.steps(&run).await.unwrap();
+    let run = bench.settle("tale=30", escrow, steps_max).await;
+    assert_eq!(Some(run.tokens), run.reward_micro, "every token is paid");
+    let receipt = receipt(&bench.journal, &run.id).unwrap().unwrap();
+    let steps = bench.chain.steps(&run.id).await.unwrap();
     assert!(receipt.differences(&steps).is_empty(), "each step has the hash of its own part");
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline.unwrap();
-    (view.status, view.steps, view.tokens, answer)
+    (run.status, run.steps, run.tokens, bench.answer(&run.id).unwrap())
 }
 
 fn words(count: usize) -> String {
@@ -269,23 +267,20 @@ async fn an_answer_that_is_cut_off_is_gone_on_with_in_the_next_step() {
 
 #[tokio::test]
 async fn a_step_has_no_more_tokens_than_the_chain_takes() {
-    let bench = Bench::understanding();
-    bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
-    let run = bench.chain.add_run("tale=30", 10_000, 10);
-    bench.finish(1).await;
-    let view = bench.chain.run_of(&run);
-    assert_eq!((RunStatus::Completed, 4, 30), (view.status, view.steps, view.tokens));
-    assert_eq!(Some(30), view.reward_micro);
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
-    assert_eq!(Some(words(30)), answer);
+    let settled = async |escrow| {
+        let bench = Bench::understanding();
+        bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
+        let run = bench.settle("tale=30", escrow, 10).await;
+        (bench, run)
+    };
+    let (bench, run) = settled(10_000).await;
+    assert_eq!((RunStatus::Completed, 4, 30), (run.status, run.steps, run.tokens));
+    assert_eq!(Some(30), run.reward_micro);
+    assert_eq!(Some(words(30)), bench.answer(&run.id));
     assert!(bench.chain.state.lock().lost.is_empty());
     // The escrow, and not the chain's limit, ends this one: 300 micro of fees, 21 tokens.
-    let bench = Bench::understanding();
-    bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
-    let run = bench.chain.add_run("tale=30", 321, 10);
-    bench.finish(1).await;
-    let view = bench.chain.run_of(&run);
-    assert_eq!((RunStatus::InsufficientFunds, 3, 21), (view.status, view.steps, view.tokens));
+    let (_, run) = settled(321).await;
+    assert_eq!((RunStatus::InsufficientFunds, 3, 21), (run.status, run.steps, run.tokens));
 }
 
 #[tokio::test]
@@ -318,9 +313,8 @@ async fn what_there_is_of_an_answer_is_told_when_the_model_cannot_go_on() {
     let view = bench.chain.run_of(&run);
     assert_eq!(RunStatus::Failed, view.status);
     let told = usize::try_from(view.tokens).unwrap();
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     let why = "the conversation does not fit the model's context";
-    assert_eq!(Some(format!("{}\n\n[cut off: {why}]", words(told))), answer);
+    assert_eq!(Some(format!("{}\n\n[cut off: {why}]", words(told))), bench.answer(&run));
 }
 
 #[tokio::test]
@@ -330,10 +324,9 @@ async fn a_prompt_without_room_is_not_claimed() {
     let long = bench.chain.add_run("a prompt that is too long for the model", 9_000, 5);
     let short = bench.chain.add_run("short", 8_000, 5);
     bench.finish(1).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&short).status);
-    assert_eq!(RunStatus::Pending, bench.chain.run_of(&long).status);
-    let why = bench.journal.why(&long).unwrap();
-    assert_eq!("PROMPT_TOO_LONG", why.decisions[0].decision.code());
+    assert_eq!(RunStatus::Completed, bench.status(&short));
+    assert_eq!(RunStatus::Pending, bench.status(&long));
+    assert_eq!("PROMPT_TOO_LONG", bench.decision(&long).code());
 }
 
 #[tokio::test]
@@ -342,11 +335,9 @@ async fn a_prompt_needs_room_for_no_more_than_a_step_may_have() {
     bench.model.room_bytes.store(20, Ordering::SeqCst);
     bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
     let run = bench.chain.add_run("a prompt that is too long for the model", 9_000, 5);
-    let told = |events: &[Event]| events.contains(&Event::Decided("PROMPT_TOO_LONG"));
-    bench.during(bench.counters.until(told)).await;
-    let why = bench.journal.why(&run).unwrap();
+    bench.until_decided("PROMPT_TOO_LONG").await;
     let reason = Reason::PromptTooLong { got: 39, max: 12, unit: Unit::Tokens };
-    assert_eq!(Decision::Skip(reason), why.decisions[0].decision);
+    assert_eq!(Decision::Skip(reason), bench.decision(&run));
 }
 
 #[tokio::test]
@@ -355,14 +346,13 @@ async fn nothing_is_claimed_while_the_node_catches_up() {
     bench.chain.state.lock().is_syncing = true;
     let run = bench.chain.add_run("x", 9_000, 5);
     let happens = async {
-        let syncing = |events: &[Event]| events.contains(&Event::Decided("NODE_SYNCING"));
-        bench.counters.until(syncing).await;
+        bench.counters.until_decided("NODE_SYNCING").await;
         assert!(bench.sent().is_empty());
         bench.chain.state.lock().is_syncing = false;
         bench.counters.until_finished(1).await;
     };
     bench.during(happens).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Completed, bench.status(&run));
 }
 
 fn spec(name: &str) -> ToolSpec {
@@ -375,9 +365,12 @@ async fn stopped_in_the_middle() -> (Bench, Hash) {
     let bench = Bench::new();
     *bench.offer.lock() = vec![spec("pure")];
     let run = bench.chain.add_run("tools=150", 90_000, 190);
-    let stepped = |event: &Event| matches!(event, Event::Step { .. });
-    bench.during(bench.counters.until(|events| events.iter().any(stepped))).await;
+    bench.during(bench.counters.until(|events| steps_of(events) > 0)).await;
     (bench, run)
+}
+
+fn steps_of(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::Step { .. })).count()
 }
 
 #[tokio::test]
@@ -388,9 +381,8 @@ async fn a_run_whose_tools_changed_is_ended_and_says_so() {
     let view = bench.chain.run_of(&run);
     assert_eq!(RunStatus::Failed, view.status);
     assert_eq!(Some(view.tokens), view.reward_micro);
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     let why = "the tools that the model was offered are not the same any more";
-    assert_eq!(Some(why), answer.as_deref());
+    assert_eq!(Some(why), bench.answer(&run).as_deref());
 }
 
 #[tokio::test]
@@ -398,11 +390,8 @@ async fn a_run_whose_tools_stay_away_after_a_restart_is_offered_what_it_was() {
     let (bench, run) = stopped_in_the_middle().await;
     bench.offer.lock().clear();
     *bench.tools.missing.lock() = vec!["pure".into(), "http://the.server/mcp".into()];
-    let before = bench.counters.count_of(|event| matches!(event, Event::Step { .. }));
-    let goes_on = bench.counters.until(|events| {
-        events.iter().filter(|event| matches!(event, Event::Step { .. })).count() > before + 1
-    });
-    bench.during(goes_on).await;
+    let before = steps_of(&bench.counters.events.lock());
+    bench.during(bench.counters.until(|events| steps_of(events) > before + 1)).await;
     let offer = Some(agent::tools::offer_hash(&[spec("pure")]));
     let steps = bench.journal.steps(&run).unwrap();
     assert!(steps.iter().all(|step| step.tools == offer), "{steps:?}");
@@ -413,8 +402,7 @@ async fn a_run_whose_model_was_not_asked_yet_waits_for_its_tools() {
     let (bench, ids) = halted(1);
     *bench.offer.lock() = vec![spec("pure")];
     bench.during(bench.chain.until(|state| state.pool.len() == 1)).await;
-    bench.chain.state.lock().is_halted = false;
-    bench.chain.make_block();
+    bench.make_blocks_again();
     bench.offer.lock().clear();
     *bench.tools.missing.lock() = vec!["pure".into()];
     let happens = async {
@@ -425,37 +413,13 @@ async fn a_run_whose_model_was_not_asked_yet_waits_for_its_tools() {
         bench.counters.until_finished(1).await;
     };
     bench.during(happens).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&ids[0]).status);
-}
-
-#[tokio::test]
-async fn a_run_that_never_answers_ends_at_its_last_step() {
-    let bench = Bench::new();
-    let run = bench.chain.add_run("tools=9", 10_000, 3);
-    bench.finish(1).await;
-    let view = bench.chain.run_of(&run);
-    assert_eq!((RunStatus::Failed, 3), (view.status, view.steps));
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
-    assert_eq!(Some("no answer within the 3 steps of maxSteps"), answer.as_deref());
-}
-
-#[tokio::test]
-async fn a_model_that_takes_too_long_ends_the_run_before_the_chain_does() {
-    let mut bench = Bench::new();
-    bench.config.deadline_margin_ms = 119_900;
-    let run = bench.chain.add_run("stall", 10_000, 3);
-    bench.finish(1).await;
-    assert_eq!(RunStatus::Timeout, bench.chain.run_of(&run).status);
-    assert_eq!(vec!["CLAIM", "FINISH"], bench.sent());
+    assert_eq!(RunStatus::Completed, bench.status(&ids[0]));
 }
 
 #[tokio::test]
 async fn a_server_that_cut_the_conversation_fails_the_run() {
-    let bench = Bench::new();
-    let run = bench.chain.add_run("tools=2 shrink", 10_000, 9);
-    bench.finish(1).await;
-    let view = bench.chain.run_of(&run);
-    assert_eq!((RunStatus::Failed, 1), (view.status, view.steps));
+    let run = Bench::new().settle("tools=2 shrink", 10_000, 9).await;
+    assert_eq!((RunStatus::Failed, 1), (run.status, run.steps));
 }
 
 #[tokio::test]
@@ -463,9 +427,7 @@ async fn a_failure_that_may_pass_is_waited_out() {
     let bench = Bench::new();
     let stalled = BackendError::Stalled { url: "http://secret".into(), silent_ms: 1 };
     *bench.model.failures.lock() = vec![stalled; 3];
-    let run = bench.chain.add_run("x", 10_000, 3);
-    bench.finish(1).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Completed, bench.settle("x", 10_000, 3).await.status);
     assert_eq!(4, bench.model.asked.load(Ordering::SeqCst));
 }
 
@@ -475,18 +437,14 @@ async fn a_question_that_the_server_always_fails_at_ends_the_run_long_before_its
         |status| BackendError::Failed { url: "http://secret".into(), status, body: "x".into() };
     let bench = Bench::new();
     *bench.model.failures.lock() = vec![failed(500); 9];
-    let run = bench.chain.add_run("x", 10_000, 3);
-    bench.finish(1).await;
-    assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
+    let run = bench.settle("x", 10_000, 3).await;
+    assert_eq!(RunStatus::Failed, run.status);
     assert_eq!(5, bench.model.asked.load(Ordering::SeqCst));
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
-    assert_eq!(Some("the model could not be asked"), answer.as_deref());
+    assert_eq!(Some("the model could not be asked"), bench.answer(&run.id).as_deref());
     // What stands before the server may be away for longer.
     let bench = Bench::new();
     *bench.model.failures.lock() = [vec![failed(502); 6], vec![failed(500); 4]].concat();
-    let run = bench.chain.add_run("x", 10_000, 3);
-    bench.finish(1).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Completed, bench.settle("x", 10_000, 3).await.status);
     assert_eq!(11, bench.model.asked.load(Ordering::SeqCst));
 }
 
@@ -500,15 +458,14 @@ async fn after_a_run_whose_questions_failed_the_next_one_is_claimed_when_the_res
     let happens = async {
         bench.counters.until_finished(1).await;
         let next = bench.chain.add_run("b", 10_000, 3);
-        let down = |events: &[Event]| events.contains(&Event::Decided("BACKEND_DOWN"));
-        bench.counters.until(down).await;
+        bench.counters.until_decided("BACKEND_DOWN").await;
         bench.clock.0.fetch_add(5_000, Ordering::SeqCst);
         bench.counters.until_finished(2).await;
         next
     };
     let next = bench.during(happens).await;
-    assert_eq!(RunStatus::Failed, bench.chain.run_of(&failed).status);
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&next).status);
+    assert_eq!(RunStatus::Failed, bench.status(&failed));
+    assert_eq!(RunStatus::Completed, bench.status(&next));
 }
 
 #[tokio::test]
@@ -517,27 +474,22 @@ async fn a_failure_that_stays_is_told_without_the_servers_address() {
     let refused =
         BackendError::Refused { url: "http://secret".into(), status: 400, body: "secret".into() };
     *bench.model.failures.lock() = vec![refused];
-    let run = bench.chain.add_run("x", 10_000, 3);
-    bench.finish(1).await;
-    assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
-    let answer = bench.chain.state.lock().answer(&run).final_answer_inline.unwrap();
+    let run = bench.settle("x", 10_000, 3).await;
+    assert_eq!(RunStatus::Failed, run.status);
+    let answer = bench.answer(&run.id).unwrap();
     assert_eq!("the model's server refuses the request", answer);
 }
 
 #[tokio::test]
 async fn a_call_that_cannot_be_read_is_a_step_and_the_model_is_asked_again() {
-    let bench = Bench::new();
-    let run = bench.chain.add_run("garbled", 10_000, 5);
-    bench.finish(1).await;
-    let view = bench.chain.run_of(&run);
-    assert_eq!((RunStatus::Completed, 2), (view.status, view.steps));
+    let run = Bench::new().settle("garbled", 10_000, 5).await;
+    assert_eq!((RunStatus::Completed, 2), (run.status, run.steps));
 }
 
 #[tokio::test]
 async fn long_texts_and_thoughts_are_kept_as_blobs() {
     let bench = Bench::new();
-    let run = bench.chain.add_run("think long=20000", 50_000, 5);
-    bench.finish(1).await;
+    let run = bench.settle("think long=20000", 50_000, 5).await.id;
     let state = bench.chain.state.lock();
     let (answer, step) = (state.answer(&run), state.step_bodies().remove(0));
     assert_eq!(None, answer.final_answer_inline);
@@ -552,8 +504,7 @@ async fn long_texts_and_thoughts_are_kept_as_blobs() {
 #[tokio::test]
 async fn a_blob_of_several_chunks_is_written_in_order() {
     let bench = Bench::new();
-    let run = bench.chain.add_run("long=900000", 50_000, 5);
-    bench.finish(1).await;
+    let run = bench.settle("long=900000", 50_000, 5).await.id;
     let state = bench.chain.state.lock();
     let (record, bytes) = state.blob(&state.answer(&run).final_answer_blob_id.unwrap()).unwrap();
     assert_eq!((3, 900_004), (record.received, bytes.len()));
@@ -566,8 +517,8 @@ async fn without_money_for_blobs_a_step_goes_without_and_a_long_answer_fails() {
     let short = bench.chain.add_run("think", 50_000, 5);
     let long = bench.chain.add_run("think long=20000", 50_000, 5);
     bench.finish(2).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&short).status);
-    assert_eq!(RunStatus::Failed, bench.chain.run_of(&long).status);
+    assert_eq!(RunStatus::Completed, bench.status(&short));
+    assert_eq!(RunStatus::Failed, bench.status(&long));
     let state = bench.chain.state.lock();
     assert!(state.step_bodies().iter().all(|step| step.thought_blob_id.is_none()));
     let answer = state.answer(&long).final_answer_inline.unwrap();
@@ -578,8 +529,7 @@ async fn without_money_for_blobs_a_step_goes_without_and_a_long_answer_fails() {
 async fn turns_are_written_where_the_operator_wants_them() {
     let mut bench = Bench::new();
     bench.config.turns = true;
-    bench.chain.add_run("tools=1", 10_000, 5);
-    bench.finish(1).await;
+    bench.settle("tools=1", 10_000, 5).await;
     let turn = |role: &str, text: &str| (role.to_owned(), text.to_owned());
     let expected =
         [turn("assistant", "round 0"), turn("tool", "result of pure0"), turn("assistant", "done")];
@@ -593,9 +543,7 @@ async fn turns_that_cannot_be_paid_do_not_hold_up_the_work() {
     let mut bench = Bench::new();
     bench.config.turns = true;
     bench.chain.state.lock().set_balance(&key().address(), 150);
-    let run = bench.chain.add_run("tools=1", 10_000, 5);
-    bench.finish(1).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Completed, bench.settle("tools=1", 10_000, 5).await.status);
     assert_eq!(1, bench.chain.state.lock().turns().len());
 }
 
@@ -623,7 +571,7 @@ async fn a_claim_that_the_journal_does_not_have_is_settled() {
     assert_eq!(vec!["FINISH", "FINISH"], bench.sent()[elsewhere.len()..]);
     let reward = |run| bench.chain.run_of(run).reward_micro;
     assert_eq!((Some(0), Some(70)), (reward(&lost), reward(&ahead)));
-    assert_eq!(RunStatus::Failed, bench.chain.run_of(&ahead).status);
+    assert_eq!(RunStatus::Failed, bench.status(&ahead));
 }
 
 #[tokio::test]
@@ -633,16 +581,15 @@ async fn a_step_that_the_journal_does_not_have_ends_the_run() {
     bench.during(bench.counters.until(|events| events.contains(&Event::Claimed))).await;
     bench.chain.act(&key(), &step(run, 0, 5));
     bench.finish(1).await;
-    assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Failed, bench.status(&run));
     assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
 }
 
 #[tokio::test]
 async fn a_node_that_is_away_or_forgets_gets_the_same_bytes_again() {
     let bench = Bench::new();
-    bench.chain.add_run("tools=1", 9_000, 5);
     (bench.chain.state.lock().away, bench.chain.state.lock().forgets) = (7, 3);
-    bench.finish(1).await;
+    bench.settle("tools=1", 9_000, 5).await;
     assert_eq!(vec!["CLAIM", "STEP", "STEP", "FINISH"], bench.sent());
     assert!(bench.chain.state.lock().rejections.is_empty());
     assert!(!bench.counters.events.lock().contains(&Event::LostRace));
@@ -652,9 +599,8 @@ async fn a_node_that_is_away_or_forgets_gets_the_same_bytes_again() {
 async fn rejections_that_pass_are_waited_out_and_a_taken_nonce_is_replaced() {
     for code in ["SENDER_LIMIT", "POOL_FULL", "EVICTED", "NONCE_STALE", "NONCE_TAKEN"] {
         let bench = Bench::new();
-        bench.chain.add_run("x", 9_000, 5);
         bench.chain.state.lock().refuse = vec![code];
-        bench.finish(1).await;
+        bench.settle("x", 9_000, 5).await;
         assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent(), "{code}");
         assert!(!bench.counters.events.lock().contains(&Event::LostRace), "{code}");
     }
@@ -669,7 +615,7 @@ async fn a_run_that_the_chain_keeps_refusing_is_given_up_and_the_next_one_is_tak
     let next = bench.chain.add_run("next", 10_000, 5);
     bench.finish(1).await;
     assert_eq!(Phase::Over(Outcome::Stuck("STEP_OUT_OF_ORDER".into())), bench.entry(&stuck).phase);
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&next).status);
+    assert_eq!(RunStatus::Completed, bench.status(&next));
     assert_eq!(vec!["CLAIM", "CLAIM", "STEP", "FINISH"], bench.sent());
 }
 
@@ -692,8 +638,7 @@ async fn several_runs_are_worked_on_at_once_with_one_row_of_nonces() {
         bench.chain.add_run(&format!("{number} tools=1 think"), 9_000, 5);
     }
     bench.finish(4).await;
-    let nonces = bench.nonces();
-    assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    bench.check_nonces();
     let state = bench.chain.state.lock();
     assert!(state.rejections.is_empty(), "{:?}", state.rejections);
     assert!(state.runs().iter().all(|run| run.status == RunStatus::Completed));
@@ -743,8 +688,7 @@ async fn a_bound_is_kept_on_what_is_under_way() {
         bench.counters.until(|events| events.iter().filter(reserved).count() == 20).await;
         assert_eq!(UNDER_WAY_MAX, bench.chain.state.lock().pool.len());
         assert_eq!(UNDER_WAY_MAX, bench.journal.outbox().unwrap().len());
-        bench.chain.state.lock().is_halted = false;
-        bench.chain.make_block();
+        bench.make_blocks_again();
         bench.counters.until_finished(20).await;
     };
     bench.during(happens).await;
@@ -755,20 +699,16 @@ async fn a_bound_is_kept_on_what_is_under_way() {
 async fn one_is_lost(lost: usize) -> Bench {
     let (bench, ids) = halted(4);
     let happens = async {
-        bench.chain.until(|state| state.pool.len() == 4).await;
-        let first = bench.chain.state.lock().pool[lost].body().agent_run_id().unwrap();
-        bench.chain.state.lock().rivals.push((first, Keypair::from_seed(&[7; 32])));
-        bench.chain.make_block();
+        lose_a_claim(&bench, 4, lost).await;
         bench.chain.state.lock().is_halted = false;
         bench.counters.until_finished(3).await;
     };
     bench.during(happens).await;
-    let done = |id: &&Hash| bench.chain.run_of(id).status == RunStatus::Completed;
+    let done = |id: &&Hash| bench.status(id) == RunStatus::Completed;
     assert_eq!(3, ids.iter().filter(done).count());
     assert_eq!(vec!["RUN_NOT_PENDING"], bench.chain.state.lock().lost);
     assert!(bench.journal.outbox().unwrap().is_empty());
-    let nonces = bench.nonces();
-    assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    bench.check_nonces();
     bench
 }
 
@@ -788,18 +728,14 @@ async fn a_gap_that_nothing_is_there_for_is_filled_with_nothing() {
     // All claims are in the pool and nobody else has anything to say: only a filler can help.
     let (bench, ids) = halted(3);
     let happens = async {
-        bench.chain.until(|state| state.pool.len() == 3).await;
-        let first = bench.chain.state.lock().pool[0].body().agent_run_id().unwrap();
-        bench.chain.state.lock().rivals.push((first, Keypair::from_seed(&[7; 32])));
-        bench.chain.make_block();
+        lose_a_claim(&bench, 3, 0).await;
         let is_filler = |tx: &types::CheckedTx| tx.body().type_name() == "TRANSFER";
         bench.chain.until(|state| state.pool.iter().any(is_filler)).await;
-        bench.chain.state.lock().is_halted = false;
-        bench.chain.make_block();
+        bench.make_blocks_again();
         bench.counters.until_finished(2).await;
     };
     bench.during(happens).await;
-    let done = |id: &&Hash| bench.chain.run_of(id).status == RunStatus::Completed;
+    let done = |id: &&Hash| bench.status(id) == RunStatus::Completed;
     assert_eq!(2, ids.iter().filter(done).count());
 }
 
@@ -824,12 +760,18 @@ async fn died_with_gaps(runs: usize, nonces: &[u64]) -> Bench {
 }
 
 #[tokio::test]
-async fn a_miner_that_is_stopped_with_two_gaps_fills_both_at_its_next_start() {
-    let bench = died_with_gaps(4, &[0, 2]).await;
-    bench.finish(2).await;
-    assert_eq!(vec!["TRANSFER", "CLAIM", "TRANSFER", "CLAIM"], bench.sent()[..4]);
-    assert!(bench.chain.state.lock().rejections.is_empty());
-    assert!(bench.journal.outbox().unwrap().is_empty());
+async fn a_miner_that_is_stopped_with_gaps_fills_them_at_its_next_start() {
+    let cases = [
+        (3, &[0][..], &["TRANSFER", "CLAIM", "CLAIM"][..]),
+        (4, &[0, 2], &["TRANSFER", "CLAIM", "TRANSFER", "CLAIM"]),
+    ];
+    for (runs, gaps, sent) in cases {
+        let bench = died_with_gaps(runs, gaps).await;
+        bench.finish(2).await;
+        assert_eq!(*sent, bench.sent()[..runs], "{gaps:?}");
+        assert!(bench.chain.state.lock().rejections.is_empty(), "{gaps:?}");
+        assert!(bench.journal.outbox().unwrap().is_empty(), "{gaps:?}");
+    }
 }
 
 #[tokio::test]
@@ -849,19 +791,10 @@ async fn a_miner_that_died_before_it_sent_a_filler_sends_it_with_one_for_the_gap
 }
 
 #[tokio::test]
-async fn a_miner_that_is_stopped_with_a_gap_fills_it_at_its_next_start() {
-    let bench = died_with_gaps(3, &[0]).await;
-    bench.finish(2).await;
-    assert_eq!(vec!["TRANSFER", "CLAIM", "CLAIM"], bench.sent()[..3]);
-    assert!(bench.chain.state.lock().rejections.is_empty());
-}
-
-#[tokio::test]
 async fn a_node_that_is_behind_does_not_make_the_miner_sign_a_nonce_again() {
     let bench = Bench::new();
-    bench.chain.add_run("tools=2", 9_000, 5);
     bench.chain.state.lock().nonces_behind = 1;
-    bench.finish(1).await;
+    bench.settle("tools=2", 9_000, 5).await;
     assert!(bench.chain.state.lock().rejections.is_empty());
     assert_eq!(vec!["CLAIM", "STEP", "STEP", "STEP", "FINISH"], bench.sent());
 }
@@ -871,11 +804,9 @@ async fn claims_under_way_count_for_the_limit_of_a_day() {
     let (bench, _) = halted(4);
     bench.change_policy(|policy| policy.claims_per_day_max = 2);
     let happens = async {
-        let limited = |events: &[Event]| events.contains(&Event::Decided("CLAIMS_TODAY"));
-        bench.counters.until(limited).await;
+        bench.counters.until_decided("CLAIMS_TODAY").await;
         bench.chain.until(|state| state.pool.len() == 2).await;
-        bench.chain.state.lock().is_halted = false;
-        bench.chain.make_block();
+        bench.make_blocks_again();
         bench.counters.until_finished(2).await;
     };
     bench.during(happens).await;
@@ -890,8 +821,7 @@ async fn a_day_has_its_limit_of_claims() {
     bench.change_policy(|policy| (policy.claims_per_day_max, policy.runs_max) = (1, 1));
     bench.chain.add_run("a", 9_000, 5);
     bench.chain.add_run("b", 8_000, 5);
-    let limited = |events: &[Event]| events.contains(&Event::Decided("CLAIMS_TODAY"));
-    bench.during(bench.counters.until(limited)).await;
+    bench.until_decided("CLAIMS_TODAY").await;
     assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
     // The next day.
     bench.clock.0.fetch_add(day_ms, Ordering::SeqCst);
@@ -905,14 +835,13 @@ async fn nothing_is_claimed_while_the_back_end_is_down_and_why_says_so() {
     let bench = Bench::new();
     *bench.model.health.lock() = Health::Down("refused".into());
     let run = bench.chain.add_run("x", 9_000, 5);
-    bench
-        .during(async {
-            let down = |it: &&Event| **it == Event::Decided("BACKEND_DOWN");
-            bench.counters.until(|events| events.iter().filter(down).count() >= 3).await;
-            *bench.model.health.lock() = Health::Ready;
-            bench.counters.until_finished(1).await;
-        })
-        .await;
+    let happens = async {
+        let down = |it: &&Event| **it == Event::Decided("BACKEND_DOWN");
+        bench.counters.until(|events| events.iter().filter(down).count() >= 3).await;
+        *bench.model.health.lock() = Health::Ready;
+        bench.counters.until_finished(1).await;
+    };
+    bench.during(happens).await;
     let why = bench.journal.why(&run).unwrap();
     let codes: Vec<_> = why.decisions.iter().map(|noted| noted.decision.code()).collect();
     assert_eq!(vec!["BACKEND_DOWN", "CLAIM"], codes);
@@ -975,26 +904,6 @@ async fn a_policy_that_changes_on_disk_is_followed_until_it_is_faulty() {
 }
 
 #[tokio::test]
-async fn a_claim_of_another_counts_for_ten_seconds() {
-    let bench = Bench::new();
-    let run = bench.chain.add_run("x", 10_000, 10);
-    let (notices, receiver) = mpsc::channel(4);
-    bench.change_policy(|policy| policy.claiming = false);
-    let happens = async {
-        let miner = Keypair::from_seed(&[7; 32]).address();
-        notices.send(Notice::Claim { run, miner }).await.unwrap();
-        notices.send(Notice::Claim { run: Hash::ZERO, miner }).await.unwrap();
-        let code = |code| move |events: &[Event]| events.contains(&Event::Decided(code));
-        bench.counters.until(code("PAUSED")).await;
-        bench.change_policy(|policy| policy.claiming = true);
-        bench.counters.until(code("RIVAL_CLAIM")).await;
-        bench.clock.0.fetch_add(10_000, Ordering::SeqCst);
-        bench.counters.until_finished(1).await;
-    };
-    bench.during_with(receiver, happens).await;
-}
-
-#[tokio::test]
 async fn requests_that_cannot_be_worked_on_are_not_claimed() {
     let bench = Bench::new();
     *bench.tools.missing.lock() = vec!["fly".into()];
@@ -1008,8 +917,7 @@ async fn requests_that_cannot_be_worked_on_are_not_claimed() {
     bench.during(bench.counters.until(thrice)).await;
     let expected = [(nonsense, "UNREADABLE"), (flies, "TOOLS_MISSING"), (blob, "UNREADABLE")];
     for (run, code) in expected {
-        let why = bench.journal.why(&run).unwrap();
-        assert_eq!(code, why.decisions[0].decision.code());
+        assert_eq!(code, bench.decision(&run).code());
     }
     assert!(bench.sent().is_empty());
 }
@@ -1021,16 +929,14 @@ async fn tools_that_a_run_gets_by_the_address_of_their_server_must_be_allowed() 
     bench.change_policy(|policy| policy.tools_allow = Some(["now".into()].into()));
     let run = bench.chain.add_run("x", 9_000, 5);
     let happens = async {
-        let refused = |events: &[Event]| events.contains(&Event::Decided("TOOLS_NOT_ALLOWED"));
-        bench.counters.until(refused).await;
+        bench.counters.until_decided("TOOLS_NOT_ALLOWED").await;
         assert!(bench.sent().is_empty());
         bench.change_policy(|policy| policy.tools_allow = Some(["docs__search".into()].into()));
         bench.counters.until_finished(1).await;
     };
     bench.during(happens).await;
-    let why = bench.journal.why(&run).unwrap();
     let reason = Reason::ToolsNotAllowed { names: vec!["docs__search".into()] };
-    assert_eq!(Decision::Skip(reason), why.decisions[0].decision);
+    assert_eq!(Decision::Skip(reason), bench.decision(&run));
 }
 
 #[tokio::test]
@@ -1041,7 +947,7 @@ async fn a_run_with_the_tools_of_every_question_is_worked_on_without_those_that_
         request.tools_whitelist = vec!["date_diff".into(), "math_eval".into()];
     });
     bench.finish(1).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Completed, bench.status(&run));
     assert_eq!(vec!["date_diff".to_owned()], bench.entry(&run).run.tools);
 }
 
@@ -1051,8 +957,7 @@ async fn a_claim_that_lapsed_is_let_go() {
     let run = bench.chain.add_run("stall", 9_000, 5);
     bench.during(bench.counters.until(|events| events.contains(&Event::Claimed))).await;
     bench.chain.pass(Params::default().claim_ttl_ms + 1_000);
-    let excluded = |events: &[Event]| events.contains(&Event::Decided("EXCLUDED"));
-    bench.during(bench.counters.until(excluded)).await;
+    bench.until_decided("EXCLUDED").await;
     assert_eq!(Phase::Over(Outcome::Lapsed), bench.entry(&run).phase);
     assert_eq!(vec!["CLAIM"], bench.sent());
 }

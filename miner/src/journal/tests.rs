@@ -66,6 +66,11 @@ fn entry(phase: Phase, steps: u64) -> Entry {
     Entry { steps, ..Entry::reserve(run(), 5).at(phase) }
 }
 
+/// What is next in a phase, after so many steps, when the chain says this of the run.
+fn next(phase: Phase, steps: u64, view: Option<&RunView>) -> Action {
+    resume(&entry(phase, steps), None, view, &me())
+}
+
 fn phases() -> [Phase; 6] {
     [
         Phase::Reserved,
@@ -83,8 +88,8 @@ fn foreign(what: &str) -> Action {
 }
 
 #[test]
-fn what_is_next_while_the_run_waits_for_a_miner() {
-    let expected = [
+fn what_is_next_follows_from_the_phase_and_the_steps_on_the_chain() {
+    let waits = [
         Action::Claim,
         Action::Resend,
         Action::AwaitNode,
@@ -92,8 +97,35 @@ fn what_is_next_while_the_run_waits_for_a_miner() {
         Action::AwaitNode,
         Action::AwaitNode,
     ];
-    for (phase, action) in phases().into_iter().zip(expected) {
-        assert_eq!(action, resume(&entry(phase, 0), None, Some(&run()), &me()));
+    let has_as_many_steps = [
+        foreign("a claim"),
+        Action::Confirm,
+        Action::Ask,
+        Action::Resend,
+        Action::SignFinish(completed()),
+        Action::Resend,
+    ];
+    let has_a_step_more = [
+        foreign("a claim"),
+        Action::Confirm,
+        foreign("a step"),
+        Action::Confirm,
+        Action::SignFinish(completed()),
+        Action::Resend,
+    ];
+    let cases = [
+        ("it waits for a miner", 0, run(), waits),
+        ("the chain knows as many steps", 2, mine(2), has_as_many_steps),
+        ("the chain has a step more", 2, mine(3), has_a_step_more),
+    ];
+    for (name, steps, view, expected) in cases {
+        let actions = phases().map(|phase| next(phase, steps, Some(&view)));
+        assert_eq!(expected, actions, "{name}");
+    }
+    assert_eq!(foreign("a step"), next(Phase::StepSigned, 2, Some(&mine(4))));
+    for phase in [Phase::Working, Phase::StepSigned, Phase::Ending(completed())] {
+        let action = next(phase, 2, Some(&mine(1)));
+        assert_eq!(Action::AwaitNode, action, "the chain has a step less");
     }
 }
 
@@ -106,49 +138,8 @@ fn what_is_next_when_this_miner_may_not_have_the_run_again() {
         for phase in phases() {
             let is_signed = matches!(phase, Phase::FinishSigned(_));
             let outcome = if is_signed { Outcome::GivenBack } else { Outcome::Lapsed };
-            let action = resume(&entry(phase, 0), None, Some(&view), &me());
-            assert_eq!(Action::Close(outcome), action, "{view:?}");
+            assert_eq!(Action::Close(outcome), next(phase, 0, Some(&view)), "{view:?}");
         }
-    }
-}
-
-#[test]
-fn what_is_next_while_the_run_is_mine_and_the_chain_knows_as_many_steps() {
-    let expected = [
-        foreign("a claim"),
-        Action::Confirm,
-        Action::Ask,
-        Action::Resend,
-        Action::SignFinish(completed()),
-        Action::Resend,
-    ];
-    for (phase, action) in phases().into_iter().zip(expected) {
-        assert_eq!(action, resume(&entry(phase, 2), None, Some(&mine(2)), &me()));
-    }
-}
-
-#[test]
-fn what_is_next_when_the_chain_has_a_step_more() {
-    let expected = [
-        foreign("a claim"),
-        Action::Confirm,
-        foreign("a step"),
-        Action::Confirm,
-        Action::SignFinish(completed()),
-        Action::Resend,
-    ];
-    for (phase, action) in phases().into_iter().zip(expected) {
-        assert_eq!(action, resume(&entry(phase, 2), None, Some(&mine(3)), &me()));
-    }
-    let two = resume(&entry(Phase::StepSigned, 2), None, Some(&mine(4)), &me());
-    assert_eq!(foreign("a step"), two);
-}
-
-#[test]
-fn what_is_next_when_the_chain_has_a_step_less() {
-    for phase in [Phase::Working, Phase::StepSigned, Phase::Ending(completed())] {
-        let action = resume(&entry(phase, 2), None, Some(&mine(1)), &me());
-        assert_eq!(Action::AwaitNode, action);
     }
 }
 
@@ -182,8 +173,7 @@ fn turns_come_before_the_next_question_and_before_the_end() {
 fn what_is_next_when_another_has_the_run() {
     let view = RunView { miner: Some(rival()), ..mine(0) };
     for phase in phases() {
-        let action = resume(&entry(phase, 0), None, Some(&view), &me());
-        assert_eq!(Action::Close(Outcome::LostTo(rival())), action);
+        assert_eq!(Action::Close(Outcome::LostTo(rival())), next(phase, 0, Some(&view)));
     }
 }
 
@@ -201,8 +191,7 @@ fn what_is_next_when_the_run_has_ended() {
     ];
     for (view, outcome) in cases {
         for phase in phases() {
-            let action = resume(&entry(phase, 0), None, Some(&view), &me());
-            assert_eq!(Action::Close(outcome.clone()), action);
+            assert_eq!(Action::Close(outcome.clone()), next(phase, 0, Some(&view)));
         }
     }
 }
@@ -212,16 +201,15 @@ fn what_is_next_when_the_node_does_not_know_the_run() {
     for phase in phases() {
         let expected =
             if phase == Phase::Reserved { Action::Close(Outcome::Gone) } else { Action::AwaitNode };
-        assert_eq!(expected, resume(&entry(phase, 0), None, None, &me()));
+        assert_eq!(expected, next(phase, 0, None));
     }
 }
 
 #[test]
 fn nothing_is_next_when_it_is_over() {
-    let over = entry(Phase::Over(Outcome::Gone), 0);
     let ended = RunView { status: RunStatus::Completed, ..mine(5) };
     for view in [None, Some(run()), Some(mine(0)), Some(mine(5)), Some(ended)] {
-        assert_eq!(Action::Rest, resume(&over, None, view.as_ref(), &me()));
+        assert_eq!(Action::Rest, next(Phase::Over(Outcome::Gone), 0, view.as_ref()));
     }
 }
 
@@ -233,18 +221,30 @@ fn open(folder: &tempfile::TempDir) -> Result<Journal, JournalError> {
     Journal::open(&folder.path().join("journal"), me(), &chain("chain", Hash::ZERO))
 }
 
-#[tokio::test]
-async fn what_is_written_is_read_after_a_restart() {
+/// A journal in a folder of its own.
+fn new_journal() -> (tempfile::TempDir, Journal) {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder).unwrap();
+    (folder, journal)
+}
+
+/// Changes the file of a journal that is closed.
+fn change_file(folder: &tempfile::TempDir, change: impl FnOnce(&redb::WriteTransaction)) {
+    let database = redb::Database::open(folder.path().join("journal")).unwrap();
+    let write = database.begin_write().unwrap();
+    change(&write);
+    write.commit().unwrap();
+}
+
+fn parcel(nonce: u64, run: Hash, purpose: Purpose) -> Parcel {
+    Parcel { nonce, hash: Hash::digest(b"tx"), text: "{}".into(), run, purpose }
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_after_a_restart() {
+    let (folder, journal) = new_journal();
     let signed = entry(Phase::StepSigned, 3);
-    let parcel = Parcel {
-        nonce: 4,
-        hash: Hash::digest(b"tx"),
-        text: "{}".into(),
-        run: signed.run.id,
-        purpose: Purpose::Step { tokens: 3 },
-    };
+    let parcel = parcel(4, signed.run.id, Purpose::Step { tokens: 3 });
     journal.sign(Some(&signed), &parcel).await.unwrap();
     journal.put_step(&signed.run.id, 3, &step(&[CallState::Begun, done()])).await.unwrap();
     drop(journal);
@@ -297,18 +297,11 @@ fn an_entry_without_an_ending_is_read() {
 
 #[tokio::test]
 async fn a_fate_leaves_the_outbox_with_its_phase_and_its_counts() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (_folder, journal) = new_journal();
     let signed = entry(Phase::ClaimSigned, 0);
-    let parcel = |nonce| Parcel {
-        nonce,
-        hash: Hash::ZERO,
-        text: "{}".into(),
-        run: signed.run.id,
-        purpose: Purpose::Claim,
-    };
-    journal.sign(Some(&signed), &parcel(1)).await.unwrap();
-    journal.sign(None, &parcel(2)).await.unwrap();
+    let claim = |nonce| parcel(nonce, signed.run.id, Purpose::Claim);
+    journal.sign(Some(&signed), &claim(1)).await.unwrap();
+    journal.sign(None, &claim(2)).await.unwrap();
     assert_eq!(BTreeSet::from([1, 2]), journal.nonces().unwrap());
     let day_ms = 86_400_000;
     let add = Day { claims: 1, lost: 0, spent_micro: 100 };
@@ -325,8 +318,7 @@ async fn a_fate_leaves_the_outbox_with_its_phase_and_its_counts() {
 
 #[tokio::test]
 async fn runs_that_are_over_are_not_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (_folder, journal) = new_journal();
     let (working, other) = (entry(Phase::Working, 0), RunView { id: Hash::ZERO, ..run() });
     let over = Entry::reserve(other, 5).at(Phase::Over(Outcome::Gone));
     journal.put(&over.at(Phase::Working)).await.unwrap();
@@ -339,8 +331,7 @@ async fn runs_that_are_over_are_not_open() {
 
 #[tokio::test]
 async fn what_a_model_was_offered_is_kept_until_the_run_is_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (folder, journal) = new_journal();
     let working = entry(Phase::Working, 0);
     let id = working.run.id;
     let tool = ToolSpec { name: "t".into(), description: String::new(), parameters: json!({}) };
@@ -356,8 +347,7 @@ async fn what_a_model_was_offered_is_kept_until_the_run_is_over() {
 
 #[test]
 fn a_second_process_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let _first = open(&folder).unwrap();
+    let (folder, _first) = new_journal();
     let refused = open(&folder).unwrap_err();
     assert!(matches!(refused, JournalError::InUse { .. }), "{refused}");
     assert!(refused.to_string().ends_with("one miner per wallet and journal"), "{refused}");
@@ -365,8 +355,8 @@ fn a_second_process_is_refused() {
 
 #[test]
 fn the_journal_of_another_wallet_or_chain_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(open(&folder).unwrap());
+    let (folder, journal) = new_journal();
+    drop(journal);
     let path = folder.path().join("journal");
     let same = chain("chain", Hash::ZERO);
     let others = [chain("chain", Hash::digest(b"other")), chain("another", Hash::ZERO)];
@@ -391,8 +381,7 @@ fn a_file_that_is_no_journal_is_refused() {
 
 #[tokio::test]
 async fn decisions_are_kept_and_repeated_ones_are_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (_folder, journal) = new_journal();
     let id = run().id;
     let paused = Decision::Wait(Reason::Paused);
     for now_ms in 1..=3 {
@@ -413,8 +402,7 @@ async fn decisions_are_kept_and_repeated_ones_are_counted() {
 
 #[tokio::test]
 async fn changes_that_come_together_are_all_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (folder, journal) = new_journal();
     let entries: Vec<Entry> = (0..200_u64)
         .map(|number| {
             let id = Hash::digest(&number.to_be_bytes());
@@ -432,8 +420,7 @@ async fn changes_that_come_together_are_all_written() {
 
 #[tokio::test]
 async fn a_write_whose_caller_goes_away_is_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (folder, journal) = new_journal();
     let working = entry(Phase::Working, 0);
     {
         let write = journal.put(&working);
@@ -447,15 +434,13 @@ async fn a_write_whose_caller_goes_away_is_made() {
 
 #[test]
 fn a_journal_that_does_not_know_its_chain_id_learns_it_once() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(open(&folder).unwrap());
+    let (folder, journal) = new_journal();
+    drop(journal);
     let path = folder.path().join("journal");
     let old = format!(r#"{{"format":1,"miner":"{}","genesis":"{}"}}"#, me(), Hash::ZERO);
-    let database = redb::Database::open(&path).unwrap();
-    let write = database.begin_write().unwrap();
-    write.open_table(super::META).unwrap().insert("owner", old.as_bytes()).unwrap();
-    write.commit().unwrap();
-    drop(database);
+    change_file(&folder, |write| {
+        write.open_table(super::META).unwrap().insert("owner", old.as_bytes()).unwrap();
+    });
     assert!(Journal::open_existing(&path, me()).unwrap().is_some());
     drop(open(&folder).unwrap());
     let refused = Journal::open(&path, me(), &chain("another", Hash::ZERO)).unwrap_err();
@@ -464,8 +449,7 @@ fn a_journal_that_does_not_know_its_chain_id_learns_it_once() {
 
 #[tokio::test]
 async fn notes_of_runs_that_were_looked_at_longest_ago_give_way() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (folder, journal) = new_journal();
     let id = |number: u64| Hash::digest(&number.to_be_bytes());
     let paused = Decision::Wait(Reason::Paused);
     let runs = super::notes::RUNS_MAX + 100;
@@ -483,14 +467,11 @@ async fn notes_of_runs_that_were_looked_at_longest_ago_give_way() {
     assert!((1..=100).all(|number| !kept(number)), "there is no room for more");
     drop(journal);
     // The journal of an older version has no times: they are found at the start.
-    let path = folder.path().join("journal");
-    let database = redb::Database::open(&path).unwrap();
-    let write = database.begin_write().unwrap();
     let looked: redb::TableDefinition<'_, (u64, [u8; 32]), ()> =
         redb::TableDefinition::new("looked");
-    write.delete_table(looked).unwrap();
-    write.commit().unwrap();
-    drop(database);
+    change_file(&folder, |write| {
+        write.delete_table(looked).unwrap();
+    });
     let journal = open(&folder).unwrap();
     journal.note(&Hash::ZERO, &paused, runs).await.unwrap();
     let kept = |number| !journal.why(&id(number)).unwrap().decisions.is_empty();
@@ -499,8 +480,7 @@ async fn notes_of_runs_that_were_looked_at_longest_ago_give_way() {
 
 #[tokio::test]
 async fn a_note_that_quotes_long_requests_keeps_fewer_decisions() {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder).unwrap();
+    let (_folder, journal) = new_journal();
     let id = run().id;
     for number in 0..16_u64 {
         let why = format!("{number}{}", "x".repeat(1_000));

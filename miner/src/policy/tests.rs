@@ -10,6 +10,7 @@ use super::{
     AskedWork, Bonded, Circumstances, Decision, Policy, PolicyError, PolicyFile, Reason, Refusals,
     Unit, decide, jitter_ms,
 };
+use crate::chain::fake::FakeChain;
 use crate::chain::{Protection, RunView};
 use crate::ports::Ask;
 
@@ -18,28 +19,10 @@ fn address(seed: u8) -> Address {
 }
 
 fn run() -> RunView {
-    RunView {
-        id: Hash::digest(b"run"),
-        conversation_id: Hash::ZERO,
-        submitter: address(1),
-        prompt: "hello".into(),
-        prompt_blob_id: None,
-        tools: vec!["now".into()],
-        model_hint: None,
-        max_fee_micro: 10_000,
-        steps_max: 10,
-        status: RunStatus::Pending,
-        miner: None,
-        excluded: vec![],
-        steps: 0,
-        tokens: 0,
-        deadline_ms: Some(1_000_000),
-        reward_micro: None,
-        protection: None,
-        held_until_ms: None,
-        is_refused: false,
-        agent: None,
-    }
+    let chain = FakeChain::new();
+    let run = chain.run_of(&chain.add_run("hello", 10_000, 10));
+    let tools = vec!["now".into()];
+    RunView { submitter: address(1), tools, deadline_ms: Some(1_000_000), ..run }
 }
 
 fn standing() -> Circumstances {
@@ -128,19 +111,18 @@ fn protected(refused: u64, change: impl FnOnce(&mut Policy, &mut Protection)) ->
 #[test]
 fn a_protected_run_has_reasons_of_its_own_to_skip_it() {
     assert_eq!("CLAIM", protected(1, |_, _| ()).code());
-    let codes = [
-        protected(0, |_, it| it.miners = vec![address(3)]).code(),
-        protected(0, |_, it| it.miners = vec![address(3), address(9)]).code(),
-        protected(0, |policy, _| policy.bond_micro_max = 99_999).code(),
-        protected(0, |policy, _| policy.bond_micro_max = 100_000).code(),
-        protected(0, |policy, _| policy.claim_bond_micro_max = 99_999).code(),
-        protected(0, |policy, _| policy.claim_bond_micro_max = 100_000).code(),
-        protected(0, |policy, _| policy.hold_ms_max = 599_999).code(),
-        protected(0, |policy, _| policy.hold_ms_max = 600_000).code(),
+    type Change = fn(&mut Policy, &mut Protection);
+    let cases: [(&str, Change); 8] = [
+        ("MINER_NOT_LISTED", |_, it| it.miners = vec![address(3)]),
+        ("CLAIM", |_, it| it.miners = vec![address(3), address(9)]),
+        ("BOND_TOO_HIGH", |policy, _| policy.bond_micro_max = 99_999),
+        ("CLAIM", |policy, _| policy.bond_micro_max = 100_000),
+        ("BOND_TOO_HIGH", |policy, _| policy.claim_bond_micro_max = 99_999),
+        ("CLAIM", |policy, _| policy.claim_bond_micro_max = 100_000),
+        ("HELD_TOO_LONG", |policy, _| policy.hold_ms_max = 599_999),
+        ("CLAIM", |policy, _| policy.hold_ms_max = 600_000),
     ];
-    let reasons = ["MINER_NOT_LISTED", "BOND_TOO_HIGH", "BOND_TOO_HIGH", "HELD_TOO_LONG"];
-    let expected: Vec<&str> = reasons.iter().flat_map(|reason| [*reason, "CLAIM"]).collect();
-    assert_eq!(expected, codes);
+    assert_eq!(cases.map(|(code, _)| code), cases.map(|(_, change)| protected(0, change).code()));
 }
 
 /// Whoever asks for all of a bond costs its miner all of it when the power goes off, and every other
@@ -187,9 +169,8 @@ fn a_bond_is_added_to_up_to_what_the_policy_and_the_balance_allow() {
 #[test]
 fn a_run_whose_bond_is_neither_free_nor_to_be_had_waits() {
     let decided = |balance_micro, free_micro| {
-        let mut run = run();
-        let claim_bond_micro = 100_000;
-        run.protection = Some(Protection { claim_bond_micro, ..Protection::default() });
+        let protection = Protection { claim_bond_micro: 100_000, ..Protection::default() };
+        let run = RunView { protection: Some(protection), ..run() };
         let bonded = Some(Bonded { bonded_micro: 150_000, free_micro });
         decide(&Policy::default(), &run, &Circumstances { balance_micro, bonded, ..standing() })
     };
@@ -203,13 +184,9 @@ fn a_run_whose_bond_is_neither_free_nor_to_be_had_waits() {
 #[test]
 fn short_steps_make_a_prompt_cost_as_often_as_it_is_read() {
     let decided = |step_tokens_max| {
-        let mut run = run();
-        run.protection = Some(Protection { step_tokens_max, ..Protection::default() });
-        decide(
-            &Policy::default(),
-            &run,
-            &Circumstances { asked: Some(asked(2_000, None)), ..standing() },
-        )
+        let protection = Some(Protection { step_tokens_max, ..Protection::default() });
+        let standing = Circumstances { asked: Some(asked(2_000, None)), ..standing() };
+        decide(&Policy::default(), &RunView { protection, ..run() }, &standing)
     };
     assert_eq!("CLAIM", decided(None).code());
     assert_eq!("CLAIM", decided(Some(100)).code());
@@ -374,18 +351,19 @@ fn an_address_that_is_allowed_and_denied_is_a_fault() {
 fn a_changed_file_is_read_again_and_its_faults_are_told_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("miner.toml");
-    std::fs::write(&path, "[policy]\nruns_max = 2").unwrap();
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    write("[policy]\nruns_max = 2");
     let (mut file, policy) = PolicyFile::open(&path).unwrap();
     assert_eq!(2, policy.runs_max);
     assert!(file.changed().unwrap().is_none());
-    std::fs::write(&path, "[policy]\nruns_max = 0").unwrap();
+    write("[policy]\nruns_max = 0");
     assert!(file.changed().unwrap().is_none());
     assert!(matches!(file.changed(), Err(PolicyError::Faults(_))));
     assert!(file.changed().unwrap().is_none());
     // Whoever writes it is not done: an empty file would be a policy of its own.
-    std::fs::write(&path, "").unwrap();
+    write("");
     assert!(file.changed().unwrap().is_none());
-    std::fs::write(&path, "[policy]\nruns_max = 3").unwrap();
+    write("[policy]\nruns_max = 3");
     assert!(file.changed().unwrap().is_none());
     assert_eq!(3, file.changed().unwrap().unwrap().runs_max);
 }
@@ -410,9 +388,8 @@ fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
     let decided = |asked: AskedWork, change: fn(&mut Policy, &mut RunView)| {
         let (mut policy, mut run) = (Policy::default(), run());
         change(&mut policy, &mut run);
-        let code =
-            decide(&policy, &run, &Circumstances { asked: Some(asked), ..standing() }).code();
-        code == "CLAIM"
+        let standing = Circumstances { asked: Some(asked), ..standing() };
+        decide(&policy, &run, &standing).code() == "CLAIM"
     };
     let plain: fn(&mut Policy, &mut RunView) = |_, _| ();
     // 5 micro for 1,000 tokens: one token of yes or no pays for 399.

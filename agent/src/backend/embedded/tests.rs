@@ -33,39 +33,25 @@ fn properties(name: &str, question: &str) -> Option<serde_json::Value> {
 
 #[tokio::test]
 async fn arguments_are_copied_from_the_question() {
+    let (address, transaction) = (format!("What has {ADDRESS}?"), format!("Where is {}?", hash()));
+    let dates = "From 2026-01-01 to 2026-03-01T12:00:00Z?";
+    // (tool, question, what each argument must be)
     let cases = [
-        (
-            "chain_get_balance",
-            format!("What has {ADDRESS}?"),
-            json!({ "address": { "enum": [ADDRESS] } }),
-        ),
-        ("chain_get_tx", format!("Where is {}?", hash()), json!({ "hash": { "enum": [hash()] } })),
-        ("chain_get_block", "What is in block 3?".into(), json!({ "block": { "enum": ["3"] } })),
-        ("chain_get_block", "Show the latest.".into(), json!({ "block": { "enum": ["latest"] } })),
-        (
-            "math_eval",
-            "How much is (3 + 4) * 2?".into(),
-            json!({ "expression": { "enum": ["(3 + 4) * 2"] } }),
-        ),
-        (
-            "date_parse",
-            "Which day is 2026-11-22?".into(),
-            json!({ "text": { "enum": ["2026-11-22"] } }),
-        ),
-        (
-            "date_diff",
-            "From 2026-01-01 to 2026-03-01T12:00:00Z?".into(),
-            json!({ "from": { "enum": ["2026-01-01"] }, "to": { "enum": ["2026-03-01T12:00:00Z"] } }),
-        ),
-        (
-            "chain_recent_blocks",
-            "The last 3 of 99 blocks?".into(),
-            json!({ "count": { "enum": [3] } }),
-        ),
-        ("chain_recent_blocks", "The newest blocks?".into(), json!({})),
+        ("chain_get_balance", &*address, json!({ "address": ADDRESS })),
+        ("chain_get_tx", &*transaction, json!({ "hash": hash() })),
+        ("chain_get_block", "What is in block 3?", json!({ "block": "3" })),
+        ("chain_get_block", "Show the latest.", json!({ "block": "latest" })),
+        ("math_eval", "How much is (3 + 4) * 2?", json!({ "expression": "(3 + 4) * 2" })),
+        ("date_parse", "Which day is 2026-11-22?", json!({ "text": "2026-11-22" })),
+        ("date_diff", dates, json!({ "from": "2026-01-01", "to": "2026-03-01T12:00:00Z" })),
+        ("chain_recent_blocks", "The last 3 of 99 blocks?", json!({ "count": 3 })),
+        ("chain_recent_blocks", "The newest blocks?", json!({})),
     ];
-    for (name, question, expected) in cases {
-        assert_eq!(Some(expected), properties(name, &question), "{name}: {question}");
+    for (name, question, copied) in cases {
+        let copied = copied.as_object().unwrap().iter();
+        let expected = copied.map(|(name, value)| (name.clone(), json!({ "enum": [value] })));
+        let expected = serde_json::Value::Object(expected.collect());
+        assert_eq!(Some(expected), properties(name, question), "{name}: {question}");
     }
 }
 

@@ -1,12 +1,12 @@
 //! How servers are told what `inferMessages` asks: schemas, calls that must be made, texts at which an
 //! answer stops.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::super::config::{Constrain, ToolForm};
 use super::script::Reply;
-use super::{connected, ollama, ollama_lines, says, tool, user};
+use super::{connected, ollama, ollama_done, ollama_lines, question, says, tool, user};
 use crate::backend::{Backend, BackendError};
 use crate::messages::{Constraint, Iteration, Output, ToolSpec};
 
@@ -17,9 +17,7 @@ async fn asked(
     stops: &[String],
 ) -> Result<Output, BackendError> {
     let messages = [user("hello")];
-    let (messages, thinks, so_far, output_tokens_max) = (&messages[..], false, "", 100);
-    let iteration =
-        Iteration { messages, tools, constraint, thinks, so_far, stops, output_tokens_max };
+    let iteration = Iteration { tools, constraint, stops, ..question(&messages) };
     server.infer(&iteration, &CancellationToken::new()).await
 }
 
@@ -72,8 +70,7 @@ async fn texts_at_which_an_answer_stops_are_passed_on() {
     asked(&server, &[], &Constraint::Free, &stops).await.unwrap();
     assert_eq!(json!(["END"]), script.last()["stop"]);
 
-    let done: Value = json!({"message": {"content": "Hi"}, "done": true,
-        "prompt_eval_count": 12, "eval_count": 3});
+    let done = ollama_done(&json!({"content": "Hi"}));
     let (script, server) = ollama(json!([]), Reply::Whole(ollama_lines(&[done]))).await;
     asked(&server, &[], &Constraint::Free, &stops).await.unwrap();
     assert_eq!(json!(["END"]), script.last()["options"]["stop"]);

@@ -74,15 +74,13 @@ fn a_plain_conversation_takes_texts_as_they_are() {
     );
 }
 
-/// Texts that are refused: the role, the text, the field that the refusal names, what it expects.
-fn assert_refused(cases: &[(&str, &str, &str, &str)]) {
-    for (role, text, field, expected) in cases {
+/// Checks texts of a role that are refused: the text, the part that the refusal names, what it
+/// expects.
+fn assert_refused(role: &str, cases: &[(&str, &str, &str)]) {
+    for (text, part, expected) in cases {
         let refused = read_one(role, text, Dialect::Tools).unwrap_err();
-        assert_eq!(
-            (refused.field.as_str(), refused.expected.as_str()),
-            (*field, *expected),
-            "{text}"
-        );
+        let field = format!("args.messages[0]{part}");
+        assert_eq!((&*refused.field, &*refused.expected), (&*field, *expected), "{text}");
         assert!(refused.got.chars().count() <= 81, "{refused}");
     }
 }
@@ -90,93 +88,61 @@ fn assert_refused(cases: &[(&str, &str, &str, &str)]) {
 #[test]
 fn a_malformed_result_is_refused_with_its_place() {
     let long = format!(r#"{{"tool_call_id":"{}","content":""}}"#, "x".repeat(129));
-    assert_refused(&[
-        ("tool", "done", "args.messages[0]", "JSON"),
-        ("tool", "[]", "args.messages[0]", "an object"),
-        ("tool", r#"["a","b"]"#, "args.messages[0]", "an object"),
-        ("tool", r#"{"tool_call_id":"a"}"#, "args.messages[0].content", "a string"),
-        ("tool", r#"{"tool_call_id":1,"content":""}"#, "args.messages[0].tool_call_id", "a string"),
-        (
-            "tool",
-            r#"{"tool_call_id":"","content":""}"#,
-            "args.messages[0].tool_call_id",
-            "1 to 128 bytes",
-        ),
-        ("tool", &long, "args.messages[0].tool_call_id", "1 to 128 bytes"),
-        (
-            "tool",
-            r#"{"tool_call_id":"a","content":"","x":1}"#,
-            "args.messages[0].x",
-            "only tool_call_id, content",
-        ),
-        (
-            "tool",
-            r#"{"tool_call_id":"a","content":"","content":""}"#,
-            "args.messages[0]",
-            "every key once",
-        ),
-    ]);
+    let cases = [
+        ("done", "", "JSON"),
+        ("[]", "", "an object"),
+        (r#"["a","b"]"#, "", "an object"),
+        (r#"{"tool_call_id":"a"}"#, ".content", "a string"),
+        (r#"{"tool_call_id":1,"content":""}"#, ".tool_call_id", "a string"),
+        (r#"{"tool_call_id":"","content":""}"#, ".tool_call_id", "1 to 128 bytes"),
+        (&long, ".tool_call_id", "1 to 128 bytes"),
+        (r#"{"tool_call_id":"a","content":"","x":1}"#, ".x", "only tool_call_id, content"),
+        (r#"{"tool_call_id":"a","content":"","content":""}"#, "", "every key once"),
+    ];
+    assert_refused("tool", &cases);
 }
 
 #[test]
 fn malformed_calls_are_refused_with_their_place() {
     let deep = format!(r#"{{"tool_calls":{}{}}}"#, "[".repeat(200), "]".repeat(200));
-    assert_refused(&[
-        ("assistant", r#"{"tool_calls":[]}"#, "args.messages[0].content", "a string"),
+    let cases = [
+        (r#"{"tool_calls":[]}"#, ".content", "a string"),
+        (r#"{"content":"","tool_calls":{}}"#, ".tool_calls", "an array"),
+        (r#"{"content":"","tool_calls":[["a","b",{}]]}"#, ".tool_calls[0]", "an object"),
         (
-            "assistant",
-            r#"{"content":"","tool_calls":{}}"#,
-            "args.messages[0].tool_calls",
-            "an array",
-        ),
-        (
-            "assistant",
-            r#"{"content":"","tool_calls":[["a","b",{}]]}"#,
-            "args.messages[0].tool_calls[0]",
-            "an object",
-        ),
-        (
-            "assistant",
             r#"{"content":"","tool_calls":[{"id":"a","name":"b","arguments":[]}]}"#,
-            "args.messages[0].tool_calls[0].arguments",
+            ".tool_calls[0].arguments",
             "an object",
         ),
         (
-            "assistant",
             r#"{"content":"","tool_calls":[{"id":"a","name":"b","arguments":{"n":1e999}}]}"#,
-            "args.messages[0].tool_calls[0].arguments",
+            ".tool_calls[0].arguments",
             "numbers of ordinary size",
         ),
         (
-            "assistant",
             r#"{"content":"","tool_calls":[{"id":"a","name":"b","arguments":{"n":{"m":1,"m":2}}}]}"#,
-            "args.messages[0]",
+            "",
             "every key once",
         ),
+        (r#"{"content":"","tool_calls":[],"x":1}"#, ".x", "only content, tool_calls"),
         (
-            "assistant",
-            r#"{"content":"","tool_calls":[],"x":1}"#,
-            "args.messages[0].x",
-            "only content, tool_calls",
-        ),
-        (
-            "assistant",
             r#"{"content":"","tool_calls":[{"id":"a","name":"b","arguments":{},"type":"function"}]}"#,
-            "args.messages[0].tool_calls[0].type",
+            ".tool_calls[0].type",
             "only id, name, arguments",
         ),
-        ("assistant", &deep, "args.messages[0]", "at most 160 levels"),
-        ("model", "x", "args.roles[0]", "system, user, assistant or tool"),
-    ]);
+        (&deep, "", "at most 160 levels"),
+    ];
+    assert_refused("assistant", &cases);
+    let refused = read_one("model", "x", Dialect::Tools).unwrap_err();
+    let expected = ("args.roles[0]", "system, user, assistant or tool");
+    assert_eq!((&*refused.field, &*refused.expected), expected);
+    assert!(refused.got.chars().count() <= 81, "{refused}");
 }
 
 #[test]
 fn two_lists_of_different_lengths_are_refused() {
-    let refused = read_lists(&["user", "user"], &["a"], Dialect::Chat).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "args.messages: expected 2 entries, as roles has, got 1 entries"
-    );
+    let refused = read_lists(&["user", "user"], &["a"], Dialect::Chat).unwrap_err().to_string();
+    assert_eq!(refused, "args.messages: expected 2 entries, as roles has, got 1 entries");
 }
 
 #[test]
@@ -191,23 +157,21 @@ fn a_conversation_hangs_together() {
     assert_eq!(open(&[calling(&["a", "b", "c"])]), Ok(["a", "b", "c"].map(str::to_owned).to_vec()));
     assert_eq!(open(&[]), Err("m: expected at least one, got no messages".to_owned()));
 
+    let call = calling(&["a"]);
     let cases: [(&[Message], &str); 6] = [
         (&[answer("a")], r#"m[0]: expected a call that waits for a result, got a result for "a""#),
+        (&[call.clone(), answer("b")], r#"m[1]: expected a result for "a", got a result for "b""#),
+        (&[call.clone(), user("x")], r#"m[1]: expected a result for "a", got role user"#),
         (
-            &[calling(&["a"]), answer("b")],
-            r#"m[1]: expected a result for "a", got a result for "b""#,
-        ),
-        (&[calling(&["a"]), user("x")], r#"m[1]: expected a result for "a", got role user"#),
-        (
-            &[calling(&["a"]), calling(&["b"])],
+            &[call.clone(), calling(&["b"])],
             r#"m[1]: expected a result for "a", got role assistant"#,
         ),
         (
-            &[calling(&["a"]), answer("a"), answer("a")],
+            &[call.clone(), answer("a"), answer("a")],
             r#"m[2]: expected a call that waits for a result, got a result for "a""#,
         ),
         (
-            &[calling(&["a"]), answer("a"), calling(&["a"])],
+            &[call.clone(), answer("a"), call],
             r#"m[2]: expected ids of calls that are all different, got "a" twice"#,
         ),
     ];
@@ -240,16 +204,12 @@ fn parts_that_do_not_fit_a_role_are_refused() {
         Message { tool_call_id: Some("a".to_owned()), ..calling(&["b"]) },
     ];
     for message in wrong {
-        assert!(
-            check_parts("m", std::slice::from_ref(&message), Dialect::Tools).is_err(),
-            "{message:?}"
-        );
+        let checked = check_parts("m", std::slice::from_ref(&message), Dialect::Tools);
+        assert!(checked.is_err(), "{message:?}");
     }
     assert!(check_parts("m", &[calling(&["a"])], Dialect::Chat).is_err());
-    assert_eq!(
-        check_parts("m", &[user("x"), calling(&["a"]), answer("a")], Dialect::Tools),
-        Ok(())
-    );
+    let right = [user("x"), calling(&["a"]), answer("a")];
+    assert_eq!(check_parts("m", &right, Dialect::Tools), Ok(()));
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

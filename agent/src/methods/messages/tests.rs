@@ -7,15 +7,13 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use self::hostile::{envelope, nested};
+use self::hostile::nested;
 use super::*;
+use crate::methods::tests::{prompt_for_messages, request_of};
 use crate::methods::{Answer, Ask, Method, Parsed, Reason, Request, Written};
 
 fn request(changes: &Value) -> Request {
-    match Request::parse(&envelope(changes), None) {
-        Ok(Parsed::Method(request)) => request,
-        other => panic!("{changes}: {other:?}"),
-    }
+    request_of(&prompt_for_messages(changes))
 }
 
 fn function(name: &str) -> Value {
@@ -25,117 +23,96 @@ fn function(name: &str) -> Value {
 
 /// Checks that a request with these changes is refused for a field.
 fn is_refused(changes: &Value, field: &str) {
-    let refused = Request::parse(&envelope(changes), None).expect_err(&changes.to_string());
+    let prompt = prompt_for_messages(changes);
+    let refused = Request::parse(&prompt, None).expect_err(&prompt);
     let told = (&*refused.field, refused.method);
     assert_eq!(told, (field, Some(Method::InferMessages)), "{changes}");
 }
 
 #[test]
 fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
-    let call = json!({ "id": "c", "name": "f", "arguments": {} });
     let of = |role: &str| json!({ "role": role, "content": "x" });
     let with = |role: &str, key: &str, value: Value| {
         let mut message = of(role);
         message[key] = value;
         json!([message])
     };
-    for (changes, field) in [
-        (json!({ "messages": [] }), "args.messages"),
-        (json!({ "messages": {} }), "args.messages"),
-        (json!({ "messages": [1] }), "args.messages[0]"),
-        (json!({ "messages": [of("developer")] }), "args.messages[0].role"),
-        (json!({ "messages": [{ "role": "user" }] }), "args.messages[0].content"),
-        (json!({ "messages": with("user", "content", json!([])) }), "args.messages[0].content"),
-        (json!({ "messages": with("user", "name", json!("x")) }), "args.messages[0].name"),
-        (json!({ "messages": with("user", "toolCalls", json!([])) }), "args.messages[0].toolCalls"),
-        (
-            json!({ "messages": with("assistant", "toolCallId", json!("x")) }),
-            "args.messages[0].toolCallId",
-        ),
-        (json!({ "messages": [of("tool")] }), "args.messages[0].toolCallId"),
-        (json!({ "messages": with("tool", "toolCallId", json!("c")) }), "args.messages[0]"),
-        (json!({ "messages": with("assistant", "toolCalls", json!([call])) }), "args.messages"),
-        (
-            json!({ "messages": with("assistant", "toolCalls", json!([call, call])) }),
-            "args.messages[0]",
-        ),
-        (
-            json!({ "messages": with("assistant", "toolCalls",
-            json!([{ "id": "", "name": "f", "arguments": {} }])) }),
-            "args.messages[0].toolCalls[0].id",
-        ),
-        (
-            json!({ "messages": with("assistant", "toolCalls",
-            json!([{ "id": "c", "name": "f f", "arguments": {} }])) }),
-            "args.messages[0].toolCalls[0].name",
-        ),
-        (
-            json!({ "messages": with("assistant", "toolCalls",
-            json!([{ "id": "c", "name": "f", "arguments": "{}" }])) }),
-            "args.messages[0].toolCalls[0].arguments",
-        ),
+    let call = |id: &str, name: &str, arguments: Value| json!({ "id": id, "name": name, "arguments": arguments });
+    let calling = |calls: &[Value]| with("assistant", "toolCalls", json!(calls));
+    let right = call("c", "f", json!({}));
+    for (messages, part) in [
+        (json!([]), ""),
+        (json!({}), ""),
+        (json!([1]), "[0]"),
+        (json!([of("developer")]), "[0].role"),
+        (json!([{ "role": "user" }]), "[0].content"),
+        (with("user", "content", json!([])), "[0].content"),
+        (with("user", "name", json!("x")), "[0].name"),
+        (with("user", "toolCalls", json!([])), "[0].toolCalls"),
+        (with("assistant", "toolCallId", json!("x")), "[0].toolCallId"),
+        (json!([of("tool")]), "[0].toolCallId"),
+        (with("tool", "toolCallId", json!("c")), "[0]"),
+        (calling(std::slice::from_ref(&right)), ""),
+        (calling(&[right.clone(), right]), "[0]"),
+        (calling(&[call("", "f", json!({}))]), "[0].toolCalls[0].id"),
+        (calling(&[call("c", "f f", json!({}))]), "[0].toolCalls[0].name"),
+        (calling(&[call("c", "f", json!("{}"))]), "[0].toolCalls[0].arguments"),
     ] {
-        is_refused(&changes, field);
+        is_refused(&json!({ "messages": messages }), &format!("args.messages{part}"));
     }
 }
 
 #[test]
 fn what_else_breaks_a_rule_is_refused_with_its_field() {
     let schema = json!({ "schema": { "type": "object" } });
-    let twice = json!([function("f"), function("f")]);
     let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
+    let mut changed = [function("f"), function("f"), function("f")];
+    changed[0].as_object_mut().unwrap().remove("parameters");
+    changed[1]["description"] = json!("x".repeat(4_097));
+    changed[2]["parameters"]["properties"]["city"]["pattern"] = json!("");
+    let [bare, described, patterned] = changed;
+    for (functions, part) in [
+        (json!([function("f"), function("f")]), "[1].name"),
+        (json!(many), ""),
+        (json!([function("")]), "[0].name"),
+        (json!([function(&"x".repeat(65))]), "[0].name"),
+        (json!([function("a.b")]), "[0].name"),
+        (json!([bare]), "[0].parameters"),
+        (json!([described]), "[0].description"),
+        (json!([patterned]), "[0].parameters.properties.city.pattern"),
+    ] {
+        is_refused(&json!({ "functions": functions }), &format!("args.functions{part}"));
+    }
+    let one = json!([function("f")]);
     for (changes, field) in [
-        (json!({ "functions": twice }), "args.functions[1].name"),
-        (json!({ "functions": many }), "args.functions"),
-        (json!({ "functions": [function("")] }), "args.functions[0].name"),
-        (json!({ "functions": [function(&"x".repeat(65))] }), "args.functions[0].name"),
-        (json!({ "functions": [function("a.b")] }), "args.functions[0].name"),
-        (
-            json!({ "functions": [{ "name": "f", "description": "" }] }),
-            "args.functions[0].parameters",
-        ),
-        (
-            json!({ "functions": [{ "name": "f", "description": "x".repeat(4_097),
-            "parameters": {} }] }),
-            "args.functions[0].description",
-        ),
-        (
-            json!({ "functions": [{ "name": "f", "description": "",
-            "parameters": { "type": "object", "properties": { "a": { "pattern": "" } } } }] }),
-            "args.functions[0].parameters.properties.a.pattern",
-        ),
-        (json!({ "toolChoice": "any" }), "args.toolChoice"),
-        (json!({ "toolChoice": 1 }), "args.toolChoice"),
-        (json!({ "toolChoice": "required" }), "args.toolChoice"),
-        (
-            json!({ "toolChoice": { "name": "g" }, "functions": [function("f")] }),
-            "args.toolChoice.name",
-        ),
-        (json!({ "toolChoice": { "type": "function" } }), "args.toolChoice.type"),
-        (json!({ "responseSchema": { "type": "object" } }), "args.responseSchema.type"),
-        (json!({ "responseSchema": {} }), "args.responseSchema.schema"),
+        (json!({ "toolChoice": "any" }), "toolChoice"),
+        (json!({ "toolChoice": 1 }), "toolChoice"),
+        (json!({ "toolChoice": "required" }), "toolChoice"),
+        (json!({ "toolChoice": { "name": "g" }, "functions": one }), "toolChoice.name"),
+        (json!({ "toolChoice": { "type": "function" } }), "toolChoice.type"),
+        (json!({ "responseSchema": { "type": "object" } }), "responseSchema.type"),
+        (json!({ "responseSchema": {} }), "responseSchema.schema"),
         (
             json!({ "responseSchema": { "schema": { "type": "string" } } }),
-            "args.responseSchema.schema.type",
+            "responseSchema.schema.type",
         ),
-        (json!({ "responseSchema": { "name": "a b", "schema": {} } }), "args.responseSchema.name"),
+        (json!({ "responseSchema": { "name": "a b", "schema": {} } }), "responseSchema.name"),
         (
-            json!({ "responseSchema": schema, "toolChoice": "required",
-            "functions": [function("f")] }),
-            "args.responseSchema",
+            json!({ "responseSchema": schema, "toolChoice": "required", "functions": one }),
+            "responseSchema",
         ),
-        (json!({ "responseSchema": schema, "stop": ["x"] }), "args.stop"),
-        (json!({ "maxOutputTokens": 0 }), "args.maxOutputTokens"),
-        (json!({ "maxOutputTokens": 100_000_001 }), "args.maxOutputTokens"),
-        (json!({ "maxOutputTokens": null }), "args.maxOutputTokens"),
-        (json!({ "stop": ["a", "b", "c", "d", "e"] }), "args.stop"),
-        (json!({ "stop": [""] }), "args.stop[0]"),
-        (json!({ "stop": ["a", "a"] }), "args.stop[1]"),
-        (json!({ "stop": ["x".repeat(257)] }), "args.stop[0]"),
-        (json!({ "stop": "a" }), "args.stop"),
-        (json!({ "temperature": 1 }), "args.temperature"),
+        (json!({ "responseSchema": schema, "stop": ["x"] }), "stop"),
+        (json!({ "maxOutputTokens": 0 }), "maxOutputTokens"),
+        (json!({ "maxOutputTokens": 100_000_001 }), "maxOutputTokens"),
+        (json!({ "maxOutputTokens": null }), "maxOutputTokens"),
+        (json!({ "stop": ["a", "b", "c", "d", "e"] }), "stop"),
+        (json!({ "stop": [""] }), "stop[0]"),
+        (json!({ "stop": ["a", "a"] }), "stop[1]"),
+        (json!({ "stop": ["x".repeat(257)] }), "stop[0]"),
+        (json!({ "stop": "a" }), "stop"),
+        (json!({ "temperature": 1 }), "temperature"),
     ] {
-        is_refused(&changes, field);
+        is_refused(&changes, &format!("args.{field}"));
     }
 }
 
@@ -163,20 +140,17 @@ fn what_a_program_asks_keeps_the_limits_for_all_schemas_together() {
 
 #[test]
 fn arguments_may_be_nested_where_those_of_other_methods_may_not() {
-    let mut arguments = json!({});
-    for _ in 0..100 {
-        arguments = json!({ "a": arguments });
-    }
-    let messages = json!([{ "role": "assistant", "content": "",
-        "toolCalls": [{ "id": "c", "name": "f", "arguments": arguments }] },
-        { "role": "tool", "content": "done", "toolCallId": "c" }]);
-    drop(request(&json!({ "messages": messages })));
-    let other = envelope(&json!({ "messages": messages })).replace("inferMessages", "inferChat");
+    let prompt = |levels: usize| {
+        let call = json!({ "id": "c", "name": "f", "arguments": nested(levels) });
+        let messages = json!([{ "role": "assistant", "content": "", "toolCalls": [call] },
+            { "role": "tool", "content": "done", "toolCallId": "c" }]);
+        prompt_for_messages(&json!({ "messages": messages }))
+    };
+    drop(request_of(&prompt(100)));
+    let other = prompt(100).replace("inferMessages", "inferChat");
     let refused = Request::parse(&other, None).unwrap_err();
     assert_eq!((&*refused.field, &*refused.expected), ("prompt", "at most 4 levels"));
-    let deeper = json!({ "messages": [{ "role": "assistant", "content": "",
-        "toolCalls": [{ "id": "c", "name": "f", "arguments": nested(160) }] }] });
-    assert_eq!(Request::parse(&envelope(&deeper), None).unwrap_err().field, "prompt");
+    assert_eq!(Request::parse(&prompt(160), None).unwrap_err().field, "prompt");
 }
 
 fn schema() -> impl Strategy<Value = Schema> {
@@ -270,10 +244,11 @@ fn what_is_as_much_work_as_the_limits_allow_fits_into_a_prompt() {
     }
 }
 
-fn called(calls: Value) -> Answer {
-    let text = json!({ "ombraAgent": 1, "method": "inferMessages", "finishReason": "tool_calls",
+/// An answer with calls, as text.
+fn answer(reason: &str, calls: &Value) -> String {
+    let answer = json!({ "ombraAgent": 1, "method": "inferMessages", "finishReason": reason,
         "response": "", "toolCalls": calls });
-    Answer::parse(&text.to_string()).unwrap()
+    answer.to_string()
 }
 
 #[test]
@@ -284,7 +259,8 @@ fn an_answer_whose_calls_are_no_calls_of_the_request_is_refused() {
     let asked = request(&json!({ "messages": before, "toolChoice": { "name": "f" },
         "functions": [function("f"), function("g")] }));
     let call = |id: &str, name: &str, arguments: Value| {
-        called(json!([{ "id": id, "name": name, "arguments": arguments }]))
+        let calls = json!([{ "id": id, "name": name, "arguments": arguments }]);
+        Answer::parse(&answer("tool_calls", &calls)).unwrap()
     };
     let fits = json!({ "city": "Rome" });
     assert_eq!(asked.check_tool_calls(&call("d", "f", fits.clone())), Ok(()));
@@ -324,9 +300,8 @@ fn an_answer_has_calls_exactly_if_it_says_so() {
             "toolCalls[0].more",
         ),
     ] {
-        let text = json!({ "ombraAgent": 1, "method": "inferMessages", "finishReason": reason,
-            "response": "", "toolCalls": calls });
-        assert_eq!(Answer::parse(&text.to_string()).unwrap_err().field, field, "{text}");
+        let text = answer(reason, &calls);
+        assert_eq!(Answer::parse(&text).unwrap_err().field, field, "{text}");
     }
     let chat = r#"{"ombraAgent":1,"method":"inferChat","finishReason":"length","response":""}"#;
     assert_eq!(Answer::parse(chat).unwrap_err().field, "finishReason");

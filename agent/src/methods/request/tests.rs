@@ -6,34 +6,35 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::messages::{Message, Role};
-use crate::methods::tests::{text_of, vectors_of};
+use crate::methods::tests::{said, text_of, vectors_of};
 use crate::methods::{
     ALLOWED_VALUE_BYTES_MAX, ALLOWED_VALUES_MAX, Declaration, Integer, MCP_SERVER_URL_BYTES_MAX,
     MCP_SERVERS_MAX,
 };
 
-fn string_ask() -> Ask {
+fn string_ask(prompt: &str, allowed_values: Vec<String>) -> Ask {
     Ask::InferString {
-        prompt: "good?".to_owned(),
+        prompt: prompt.to_owned(),
         system: String::new(),
         chain_of_thought: false,
-        allowed_values: vec!["yes".to_owned(), "no".to_owned()],
+        allowed_values,
     }
 }
 
-fn message(role: Role, text: &str) -> Message {
-    Message { role, text: text.to_owned(), tool_calls: Vec::new(), tool_call_id: None }
+/// A question that is answered by yes or no.
+fn yes_or_no() -> Ask {
+    string_ask("good?", vec!["yes".to_owned(), "no".to_owned()])
 }
 
-fn tools_ask() -> Ask {
+fn tools_ask(mcp_server_urls: Vec<String>, max_iterations: u32) -> Ask {
     Ask::InferToolsChat {
-        messages: vec![message(Role::User, "hi")],
-        mcp_server_urls: vec!["https://tools.example/mcp".to_owned()],
+        messages: vec![said(Role::User, "hi")],
+        mcp_server_urls,
         onchain_tools: vec![Declaration {
             signature: "greet(string name)".to_owned(),
             description: "greets".to_owned(),
         }],
-        max_iterations: 3,
+        max_iterations,
         chain_of_thought: true,
     }
 }
@@ -73,7 +74,7 @@ fn what_is_not_an_object_with_the_key_is_plain_text() {
 fn an_envelope_may_have_white_space_and_any_order() {
     let prompt = " \n{\"args\" : {\"allowedValues\":[\"yes\",\"no\"],\"chainOfThought\":false,\"system\":\"\",
         \"prompt\":\"good\\u003f\"}, \"method\":\"inferString\", \"deterministic\":false,\"ombr\\u0061Agent\":1}\t";
-    let request = Request::new(string_ask()).unwrap();
+    let request = Request::new(yes_or_no()).unwrap();
     assert_eq!(Request::parse(prompt, None), Ok(Parsed::Method(request)));
 }
 
@@ -119,43 +120,17 @@ fn an_envelope_that_is_nested_as_deep_as_a_prompt_can_be_is_refused() {
 #[test]
 fn limits_of_lists_are_held() {
     let allowed = |count: usize| {
-        let allowed_values = (0..count).map(|number| format!("v{number}")).collect();
-        Request::new(Ask::InferString {
-            prompt: String::new(),
-            system: String::new(),
-            chain_of_thought: false,
-            allowed_values,
-        })
+        let values = (0..count).map(|number| format!("v{number}")).collect();
+        Request::new(string_ask("", values))
     };
     assert!(allowed(ALLOWED_VALUES_MAX).is_ok());
     assert_eq!(allowed(ALLOWED_VALUES_MAX + 1).unwrap_err().expected, "at most 256 entries");
 
-    let long = |bytes: usize| {
-        Request::new(Ask::InferString {
-            prompt: String::new(),
-            system: String::new(),
-            chain_of_thought: false,
-            allowed_values: vec!["x".repeat(bytes)],
-        })
-    };
+    let long = |bytes: usize| Request::new(string_ask("", vec!["x".repeat(bytes)]));
     assert!(long(ALLOWED_VALUE_BYTES_MAX).is_ok());
     assert_eq!(long(ALLOWED_VALUE_BYTES_MAX + 1).unwrap_err().expected, "at most 1024 bytes");
 
-    let servers = |urls: Vec<String>| {
-        let Ask::InferToolsChat {
-            messages, onchain_tools, max_iterations, chain_of_thought, ..
-        } = tools_ask()
-        else {
-            unreachable!()
-        };
-        Request::new(Ask::InferToolsChat {
-            messages,
-            mcp_server_urls: urls,
-            onchain_tools,
-            max_iterations,
-            chain_of_thought,
-        })
-    };
+    let servers = |urls: Vec<String>| Request::new(tools_ask(urls, 3));
     let urls = |count: usize| (0..count).map(|number| format!("http://{number}")).collect();
     assert!(servers(urls(MCP_SERVERS_MAX)).is_ok());
     assert_eq!(servers(urls(MCP_SERVERS_MAX + 1)).unwrap_err().expected, "at most 16 entries");
@@ -168,21 +143,10 @@ fn limits_of_lists_are_held() {
 #[test]
 fn a_request_is_checked_however_it_is_made() {
     let chat = |messages| Request::new(Ask::InferChat { messages, chain_of_thought: false });
-    let refused = chat(vec![message(Role::Tool, "x")]).unwrap_err();
-    assert_eq!(
-        (refused.field.as_str(), refused.method),
-        ("args.messages[0]", Some(Method::InferChat))
-    );
+    let refused = chat(vec![said(Role::Tool, "x")]).unwrap_err();
+    assert_eq!((&*refused.field, refused.method), ("args.messages[0]", Some(Method::InferChat)));
     assert!(chat(Vec::new()).is_err());
-    let iterations = |max_iterations| {
-        Request::new(Ask::InferToolsChat {
-            messages: vec![message(Role::User, "x")],
-            mcp_server_urls: Vec::new(),
-            onchain_tools: Vec::new(),
-            max_iterations,
-            chain_of_thought: false,
-        })
-    };
+    let iterations = |max_iterations| Request::new(tools_ask(Vec::new(), max_iterations));
     assert!(iterations(1).is_ok() && iterations(200).is_ok());
     assert_eq!(iterations(0).unwrap_err().field, "args.maxIterations");
     assert_eq!(iterations(201).unwrap_err().field, "args.maxIterations");
@@ -190,14 +154,8 @@ fn a_request_is_checked_however_it_is_made() {
 
 /// A question of so many bytes in all.
 fn of_bytes(bytes: usize) -> Result<Request, Refused> {
-    let ask = |prompt: String| Ask::InferString {
-        prompt,
-        system: String::new(),
-        chain_of_thought: false,
-        allowed_values: Vec::new(),
-    };
-    let empty = Request::new(ask(String::new()))?.envelope().len();
-    Request::new(ask("x".repeat(bytes - empty)))
+    let empty = Request::new(string_ask("", Vec::new()))?.envelope().len();
+    Request::new(string_ask(&"x".repeat(bytes - empty), Vec::new()))
 }
 
 #[test]
@@ -227,24 +185,18 @@ fn an_envelope_has_at_most_4194304_bytes() {
     let prompt = r#"{"ombraAgent":1,"method":"inferString","blob":true}"#;
     let blob = " ".repeat(ENVELOPE_BYTES_MAX + 1);
     let refused = Request::parse(prompt, Some(&blob)).unwrap_err();
-    assert_eq!(
-        (refused.field.as_str(), refused.expected.as_str()),
-        ("promptBlobId", "at most 4194304 bytes")
-    );
+    assert_eq!((&*refused.field, &*refused.expected), ("promptBlobId", "at most 4194304 bytes"));
 }
 
 #[test]
 fn a_blob_holds_the_envelope_that_the_prompt_announces() {
     let prompt = r#"{"ombraAgent":1,"method":"inferString","blob":true}"#;
-    let Written::Inline(envelope) = Request::new(string_ask()).unwrap().to_prompt() else {
+    let Written::Inline(envelope) = Request::new(yes_or_no()).unwrap().to_prompt() else {
         panic!("it fits")
     };
     let chat = r#"{"ombraAgent":1,"method":"inferChat","blob":true}"#;
-    let refused = Request::parse(chat, Some(&envelope)).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "method: expected inferChat, as in the prompt, got inferString"
-    );
+    let refused = Request::parse(chat, Some(&envelope)).unwrap_err().to_string();
+    assert_eq!(refused, "method: expected inferChat, as in the prompt, got inferString");
     for blob in ["", "text", "{}", prompt] {
         let refused = Request::parse(prompt, Some(blob)).unwrap_err();
         assert_eq!(refused.method, Some(Method::InferString), "{blob}");
@@ -255,7 +207,7 @@ fn a_blob_holds_the_envelope_that_the_prompt_announces() {
 
 fn any_message() -> impl Strategy<Value = Message> {
     let role = prop_oneof![Just(Role::System), Just(Role::User), Just(Role::Assistant)];
-    (role, any::<String>()).prop_map(|(role, text)| message(role, &text))
+    (role, any::<String>()).prop_map(|(role, text)| said(role, &text))
 }
 
 fn any_ask() -> impl Strategy<Value = Ask> {
@@ -310,7 +262,8 @@ proptest! {
 
     #[test]
     fn an_envelope_with_a_changed_byte_is_understood_or_refused(at in 0..600_usize, byte in 0x20..0x7f_u8) {
-        let Written::Inline(prompt) = Request::new(tools_ask()).unwrap().to_prompt() else {
+        let ask = tools_ask(vec!["https://tools.example/mcp".to_owned()], 3);
+        let Written::Inline(prompt) = Request::new(ask).unwrap().to_prompt() else {
             panic!("it fits")
         };
         let mut changed = prompt.into_bytes();

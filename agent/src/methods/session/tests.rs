@@ -5,39 +5,15 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::methods::{Declaration, Functions, Parsed};
+use crate::methods::tests::{calls, is_cut_off, request_of, says};
+use crate::methods::{Declaration, Functions};
 
-fn tool(name: &str) -> ToolSpec {
+pub(super) fn tool(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: "does it".to_owned(),
         parameters: json!({ "type": "object" }),
     }
-}
-
-fn says(text: &str) -> Output {
-    Output {
-        text: text.to_owned(),
-        thoughts: Some("hm".to_owned()),
-        tool_calls: Vec::new(),
-        output_tokens: 7,
-        prompt_tokens: 9,
-        end: End::Stop,
-    }
-}
-
-fn is_cut_off(text: &str) -> Output {
-    Output { end: End::Length, ..says(text) }
-}
-
-/// An output that calls tools; every call has the same id, as some back ends have it.
-fn calls(text: &str, calls: &[(&str, Value)]) -> Output {
-    let call = |(name, arguments): &(&str, Value)| ToolCall {
-        id: "x".to_owned(),
-        name: (*name).to_owned(),
-        arguments: arguments.as_object().unwrap().clone(),
-    };
-    Output { tool_calls: calls.iter().map(call).collect(), end: End::ToolCalls, ..says(text) }
 }
 
 fn look() -> (&'static str, Value) {
@@ -49,11 +25,7 @@ fn greet(name: &str) -> (&'static str, Value) {
 }
 
 fn request(method: &str, args: Value) -> Request {
-    let prompt = json!({ "ombraAgent": 1, "method": method, "args": args }).to_string();
-    match Request::parse(&prompt, None) {
-        Ok(Parsed::Method(request)) => request,
-        other => panic!("{prompt}: {other:?}"),
-    }
+    request_of(&json!({ "ombraAgent": 1, "method": method, "args": args }).to_string())
 }
 
 fn string(allowed: Value) -> AgentSession {
@@ -66,29 +38,45 @@ fn number(min: &str, max: &str) -> AgentSession {
     AgentSession::of_request(&request("inferNumber", args), &[tool("look")]).unwrap()
 }
 
-/// A conversation with the miner's tool `look` and the requester's `greet`.
-fn tools(max_iterations: u32) -> AgentSession {
-    tools_after(json!(["user"]), json!(["hi"]), max_iterations).unwrap()
+/// A conversation in which the model thinks first.
+fn chat(tools: &[ToolSpec]) -> AgentSession {
+    let args = json!({ "roles": ["user"], "messages": ["hi"], "chainOfThought": true });
+    AgentSession::of_request(&request("inferChat", args), tools).unwrap()
 }
 
-fn tools_after(
-    roles: Value,
-    messages: Value,
-    max_iterations: u32,
-) -> Result<AgentSession, Refused> {
+/// A conversation with the miner's tool `look` and the requester's `greet`.
+fn tools(max_iterations: u32) -> AgentSession {
+    tools_after(json!(["user"]), json!(["hi"]), max_iterations)
+}
+
+fn tools_after(roles: Value, messages: Value, max_iterations: u32) -> AgentSession {
+    let request = greeting(roles, messages, max_iterations);
+    AgentSession::of_request(&request, &[tool("look")]).unwrap()
+}
+
+/// A request that has the function `greet`.
+fn greeting(roles: Value, messages: Value, max_iterations: u32) -> Request {
     let args = json!({
         "roles": roles, "messages": messages, "mcpServerUrls": [], "chainOfThought": false,
         "onchainTools": [{ "signature": "greet(string name)", "description": "greets" }],
         "maxIterations": max_iterations,
     });
-    AgentSession::of_request(&request("inferToolsChat", args), &[tool("look")])
+    request("inferToolsChat", args)
 }
 
 fn finish(session: &mut AgentSession, output: &Output) -> Answer {
-    match session.take(output) {
-        Move::Finish(ending) => answer(&ending),
-        other @ (Move::Tools(_) | Move::Again) => panic!("{other:?}"),
-    }
+    ended(&session.take(output))
+}
+
+/// The answer that a course ends with.
+fn ended(next: &Move) -> Answer {
+    let Move::Finish(ending) = next else { panic!("it ends: {next:?}") };
+    answer(ending)
+}
+
+/// The end of a course that has plain text for an answer.
+fn completed(answer: &str) -> Move {
+    Move::Finish(Ending { status: RunStatus::Completed, answer: answer.to_owned() })
 }
 
 fn answer(ending: &Ending) -> Answer {
@@ -156,9 +144,7 @@ fn plain_text_has_the_tools_of_the_whitelist_and_a_plain_answer() {
         assert_eq!(runs(&mut session, &calls("", &[look()])), [format!("call_{round}")]);
         assert_eq!(session.results(&["seen".to_owned()]), Move::Again);
     }
-    let answer = " it is so ".to_owned();
-    let ending = Ending { status: RunStatus::Completed, answer };
-    assert_eq!(session.take(&says(" it is so ")), Move::Finish(ending));
+    assert_eq!(session.take(&says(" it is so ")), completed(" it is so "));
 
     let ending = session.failure("no model");
     assert_eq!(ending, Ending { status: RunStatus::Failed, answer: "no model".to_owned() });
@@ -173,9 +159,7 @@ fn a_text_that_is_cut_off_is_gone_on_with_and_is_one_answer() {
     assert_eq!(session.take(&is_cut_off(" a t\u{fffd}")), Move::Again);
     assert_eq!(session.iteration(1).so_far, "Once upon a t");
     assert_eq!(said(&session), [(Role::User, "a tale")], "it is no message yet");
-    let answer = "Once upon a time.".to_owned();
-    let ending = Ending { status: RunStatus::Completed, answer };
-    assert_eq!(session.take(&says("ime.")), Move::Finish(ending));
+    assert_eq!(session.take(&says("ime.")), completed("Once upon a time."));
 }
 
 #[test]
@@ -218,8 +202,7 @@ fn a_text_that_does_not_grow_or_gets_too_long_ends_the_run() {
 
 #[test]
 fn a_model_thinks_only_before_the_beginning_of_its_message() {
-    let args = json!({ "roles": ["user"], "messages": ["hi"], "chainOfThought": true });
-    let mut session = AgentSession::of_request(&request("inferChat", args), &[]).unwrap();
+    let mut session = chat(&[]);
     assert!(session.iteration(1).thinks);
     session.take(&is_cut_off("Hello"));
     assert!(!session.iteration(1).thinks);
@@ -264,8 +247,7 @@ fn a_number_is_the_first_integer_within_the_bounds() {
 
 #[test]
 fn methods_without_tools_have_none() {
-    let args = json!({ "roles": ["user"], "messages": ["hi"], "chainOfThought": true });
-    let chat = AgentSession::of_request(&request("inferChat", args), &[tool("look")]).unwrap();
+    let chat = chat(&[tool("look")]);
     assert!(chat.iteration(1).thinks);
     let unreadable = Output { end: End::ToolCalls, ..says("<call>") };
     for session in [chat, string(json!([])), number("0", "0")] {
@@ -304,10 +286,8 @@ fn results_of_the_miners_tools_go_back_to_the_model() {
     let mut session = tools(2);
     assert_eq!(runs(&mut session, &calls("I look.", &[look(), look()])), ["call_0", "call_1"]);
     assert_eq!(session.results(&["one".to_owned(), "two".to_owned()]), Move::Again);
-    assert_eq!(
-        said(&session)[1..],
-        [(Role::Assistant, "I look."), (Role::Tool, "one"), (Role::Tool, "two")]
-    );
+    let expected = [(Role::Assistant, "I look."), (Role::Tool, "one"), (Role::Tool, "two")];
+    assert_eq!(said(&session)[1..], expected);
     let messages = session.iteration(1).messages;
     assert_eq!(messages[1].tool_calls.len(), 2);
     assert_eq!(messages[3].tool_call_id.as_deref(), Some("call_1"));
@@ -343,10 +323,7 @@ fn calls_of_the_requester_are_handed_back_with_the_conversation() {
 fn a_conversation_that_is_too_long_to_hand_back_ends_the_run() {
     let mut session = tools(1);
     assert_eq!(runs(&mut session, &calls("", &[look(), greet("Ada")])).len(), 1);
-    let Move::Finish(ending) = session.results(&["x".repeat(ANSWER_BYTES_MAX)]) else {
-        panic!("it ends")
-    };
-    let answer = answer(&ending);
+    let answer = ended(&session.results(&["x".repeat(ANSWER_BYTES_MAX)]));
     assert_eq!(answer.reason, Reason::Error);
     assert!(answer.response.ends_with("bytes; expected at most 4194304"), "{}", answer.response);
 }
@@ -356,10 +333,7 @@ fn one_output_may_call_the_tools_of_both_sides() {
     let mut session = tools(1);
     let output = calls("", &[greet("Ada"), look(), ("fly", json!({})), greet("Bob")]);
     assert_eq!(runs(&mut session, &output), ["call_1"]);
-    let Move::Finish(ending) = session.results(&["seen".to_owned()]) else {
-        panic!("it hands back")
-    };
-    let answer = answer(&ending);
+    let answer = ended(&session.results(&["seen".to_owned()]));
     assert_eq!(answer.reason, Reason::ToolCalls);
     let ids: Vec<_> = answer.hand_back.calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["call_0", "call_3"]);
@@ -367,20 +341,16 @@ fn one_output_may_call_the_tools_of_both_sides() {
         .iter()
         .map(|message| (message.tool_call_id.as_deref().unwrap(), message.text.as_str()))
         .collect();
-    assert_eq!(
-        said,
-        [("call_1", "seen"), ("call_2", "error: there is no tool \"fly\"; there are look, greet"),]
-    );
+    let unknown = "error: there is no tool \"fly\"; there are look, greet";
+    assert_eq!(said, [("call_1", "seen"), ("call_2", unknown)]);
 }
 
 #[test]
 fn a_call_that_does_not_encode_goes_back_to_the_model() {
     let mut session = tools(2);
     assert_eq!(session.take(&calls("", &[("greet", json!({ "name": 5 }))])), Move::Again);
-    assert_eq!(
-        said(&session)[1..],
-        [(Role::Assistant, ""), (Role::Tool, "error: name is 5; expected a string")]
-    );
+    let told = "error: name is 5; expected a string";
+    assert_eq!(said(&session)[1..], [(Role::Assistant, ""), (Role::Tool, told)]);
     assert_eq!(finish(&mut session, &calls("", &[greet("Ada")])).reason, Reason::ToolCalls);
 }
 
@@ -402,10 +372,8 @@ fn round_trips_are_counted_when_the_model_is_asked_again() {
             let handed = finish(&mut session.clone(), &calls("", &[greet("Ada")]));
             assert_eq!(handed.reason, Reason::ToolCalls);
             assert_eq!(runs(&mut session, &calls("", &[look(), greet("Ada")])).len(), 1);
-            let Move::Finish(ending) = session.results(&["seen".to_owned()]) else {
-                panic!("it ends")
-            };
-            assert_eq!(answer(&ending).reason, Reason::ToolCalls);
+            let handed = ended(&session.results(&["seen".to_owned()]));
+            assert_eq!(handed.reason, Reason::ToolCalls);
         }
     }
 }
@@ -471,7 +439,7 @@ fn ids_that_a_conversation_has_are_not_given_again() {
     let calls_before = json!({ "content": "", "tool_calls": [look("call_2"), look("z")] });
     let result = |id: &str| json!({ "tool_call_id": id, "content": "" }).to_string();
     let messages = json!([calls_before.to_string(), result("call_2"), result("z"), "go on"]);
-    let mut session = tools_after(roles, messages, 3).unwrap();
+    let mut session = tools_after(roles, messages, 3);
     let output = calls("", &[("look", json!({})), ("look", json!({}))]);
     assert_eq!(runs(&mut session, &output), ["call_3", "call_4"]);
 }
@@ -532,16 +500,10 @@ proptest! {
         let moves = play(&mut session, &outputs);
         let asked_again = moves.iter().filter(|next| **next == Move::Again).count();
         prop_assert!(asked_again <= trips as usize);
-        let Some(Move::Finish(ending)) = moves.last() else { panic!("it ends: {moves:?}") };
-        let answer = answer(ending);
+        let answer = ended(moves.last().unwrap());
         if answer.reason == Reason::ToolCalls {
             let results = vec!["done".to_owned(); answer.hand_back.calls.len()];
-            let args = json!({
-                "roles": ["user"], "messages": ["hi"], "mcpServerUrls": [], "chainOfThought": false,
-                "onchainTools": [{ "signature": "greet(string name)", "description": "greets" }],
-                "maxIterations": trips,
-            });
-            let asked = request("inferToolsChat", args);
+            let asked = greeting(json!(["user"]), json!(["hi"]), trips);
             prop_assert_eq!(answer.check_calls(asked.functions()), Ok(()));
             let resumed = asked.resume(&answer, &results).unwrap();
             prop_assert!(AgentSession::of_request(&resumed, &[tool("look")]).is_ok());

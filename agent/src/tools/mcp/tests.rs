@@ -40,6 +40,13 @@ async fn connected(config: &Config, around: &Surroundings) -> Toolbox {
     toolbox
 }
 
+/// A connected server `t` in this mode, with `more` settings, and its folder.
+async fn served(mode: &str, more: &str) -> (TempDir, Toolbox) {
+    let (folder, around) = place();
+    let toolbox = connected(&settings(mode, more), &around).await;
+    (folder, toolbox)
+}
+
 /// Handshakes and pauses for those who have no time.
 const HASTE: Pace = Pace {
     handshake: Duration::from_millis(1500),
@@ -56,8 +63,7 @@ fn is_alive(pid: i32) -> bool {
 
 #[tokio::test]
 async fn a_servers_tools_are_offered_and_called_like_any_other() {
-    let (_folder, around) = place();
-    let toolbox = connected(&settings("good", ""), &around).await;
+    let (_folder, toolbox) = served("good", "").await;
     let cases = [
         ("t__echo", r#"{"text": "é"}"#, "é"),
         ("t__fail", "{}", "failed: it did not work"),
@@ -83,10 +89,9 @@ async fn a_servers_tools_are_offered_and_called_like_any_other() {
 
 #[tokio::test]
 async fn the_operator_says_which_tools_are_offered_and_what_they_are() {
-    let (_folder, around) = place();
     let more = "tools = ['echo', 'fail', 'none']\npure = ['echo']\nidempotent = ['fail']\n\
                 [limits.t__echo]\ntimeout_ms = 5\n";
-    let toolbox = connected(&settings("good", more), &around).await;
+    let (_folder, toolbox) = served("good", more).await;
     let names: Vec<_> = toolbox.servers()[0].tools().into_keys().collect();
     assert_eq!(names, ["t__echo", "t__fail"]);
     let (echo, fail) = (toolbox.terms("t__echo").unwrap(), toolbox.terms("t__fail").unwrap());
@@ -101,8 +106,7 @@ async fn the_operator_says_which_tools_are_offered_and_what_they_are() {
 
 #[tokio::test]
 async fn a_servers_environment_has_nothing_of_the_miners() {
-    let (folder, around) = place();
-    let toolbox = connected(&settings("good", "environment = { A = 'b' }"), &around).await;
+    let (folder, toolbox) = served("good", "environment = { A = 'b' }").await;
     let own = folder.path().join("t");
     let expected = json!({
         "A": "b", "HOME": own, "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -159,8 +163,7 @@ async fn a_server_that_cannot_be_confined_is_not_started() {
 
 #[tokio::test]
 async fn a_server_that_knows_only_the_newest_version_is_used_as_well() {
-    let (_folder, around) = place();
-    let toolbox = connected(&settings("newest", ""), &around).await;
+    let (_folder, toolbox) = served("newest", "").await;
     assert_eq!(said(&toolbox, "t__echo", r#"{"text": "a"}"#).await, "a");
     assert_eq!(said(&toolbox, "t__fail", "{}").await, "failed: it did not work");
     toolbox.close().await;
@@ -193,8 +196,7 @@ async fn two_servers_have_their_own_tools_folders_and_ends() {
 
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_is_started_again() {
-    let (_folder, around) = place();
-    let toolbox = connected(&settings("good", ""), &around).await;
+    let (_folder, toolbox) = served("good", "").await;
     let began = Instant::now();
     let died = call(&toolbox, "t__die", "{}").await;
     assert_eq!(died.result, "transport: the tool's server could not be asked");
@@ -210,9 +212,8 @@ async fn a_server_that_dies_in_a_call_is_started_again() {
 
 #[tokio::test]
 async fn what_a_server_leaves_behind_is_ended_with_it() {
-    let (_folder, around) = place();
     for way in ["close", "die"] {
-        let toolbox = connected(&settings("good", ""), &around).await;
+        let (_folder, toolbox) = served("good", "").await;
         let pids = said(&toolbox, "t__grandchild", "{}").await;
         let pids: Vec<i32> = pids.split(' ').map(|pid| pid.parse().unwrap()).collect();
         assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
@@ -228,8 +229,7 @@ async fn what_a_server_leaves_behind_is_ended_with_it() {
 
 #[tokio::test]
 async fn a_server_that_ignores_every_hint_is_killed() {
-    let (folder, around) = place();
-    let toolbox = connected(&settings("stubborn", ""), &around).await;
+    let (folder, toolbox) = served("stubborn", "").await;
     let pid = std::fs::read_to_string(folder.path().join("t/pid")).unwrap();
     let pid = pid.trim().parse().unwrap();
     assert!(is_alive(pid));
@@ -240,30 +240,21 @@ async fn a_server_that_ignores_every_hint_is_killed() {
 }
 
 #[tokio::test]
-async fn a_call_that_hangs_does_not_take_the_server_with_it() {
-    let (_folder, around) = place();
-    let more = "[limits.t__hang]\ntimeout_ms = 300";
-    let toolbox = connected(&settings("good", more), &around).await;
-    assert_eq!(said(&toolbox, "t__hang", "{}").await, "timeout: no result within 300 ms");
-    assert_eq!(said(&toolbox, "t__echo", r#"{"text": "a"}"#).await, "a");
-    toolbox.close().await;
-}
-
-#[tokio::test]
-async fn a_message_that_is_too_large_is_dropped_and_the_server_stays() {
-    let (_folder, around) = place();
-    let more = "[limits.t__large]\ntimeout_ms = 2000";
-    let toolbox = connected(&settings("good", more), &around).await;
-    assert_eq!(said(&toolbox, "t__large", "{}").await, "timeout: no result within 2000 ms");
-    assert_eq!(said(&toolbox, "t__echo", r#"{"text": "a"}"#).await, "a");
-    toolbox.close().await;
+async fn a_call_that_hangs_or_has_too_large_a_result_does_not_take_the_server_with_it() {
+    for (tool, timeout_ms) in [("t__hang", 300), ("t__large", 2000)] {
+        let more = format!("[limits.{tool}]\ntimeout_ms = {timeout_ms}");
+        let (_folder, toolbox) = served("good", &more).await;
+        let timeout = format!("timeout: no result within {timeout_ms} ms");
+        assert_eq!(said(&toolbox, tool, "{}").await, timeout, "{tool}");
+        assert_eq!(said(&toolbox, "t__echo", r#"{"text": "a"}"#).await, "a", "{tool}");
+        toolbox.close().await;
+    }
 }
 
 #[tokio::test]
 async fn noise_does_not_keep_a_server_from_being_used() {
-    let (_folder, around) = place();
     for mode in ["flood", "garbage"] {
-        let toolbox = connected(&settings(mode, ""), &around).await;
+        let (_folder, toolbox) = served(mode, "").await;
         assert_eq!(said(&toolbox, "t__echo", r#"{"text": "a"}"#).await, "a", "{mode}");
         toolbox.close().await;
     }

@@ -35,7 +35,7 @@ fn announced(bench: &Bench) -> Option<String> {
 
 /// The ids that a finished run has of thoughts, output and answer, whose blobs must be whole.
 fn ids(bench: &Bench, run: &Hash) -> [String; 3] {
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(run).status);
+    assert_eq!(RunStatus::Completed, bench.status(run));
     let state = bench.chain.state.lock();
     let (step, end) = (state.step_bodies().remove(0), state.answer(run));
     let ids = [step.thought_blob_id, step.output_blob_id, end.final_answer_blob_id];
@@ -70,19 +70,16 @@ async fn ids_that_follow_from_what_everybody_may_know_are_not_used() {
 #[tokio::test]
 async fn an_id_that_somebody_was_faster_with_is_replaced_by_another() {
     let first = Bench::new();
-    let run = first.chain.add_run(PROMPT, 50_000, 5);
-    first.finish(1).await;
+    let run = first.settle(PROMPT, 50_000, 5).await.id;
     let before = ids(&first, &run);
     // The same miner and the same run once more.
     let second = Bench::new();
     before.iter().for_each(|id| take(&second, id.clone()));
-    assert_eq!(run, second.chain.add_run(PROMPT, 50_000, 5));
-    second.finish(1).await;
+    assert_eq!(run, second.settle(PROMPT, 50_000, 5).await.id);
     let after = ids(&second, &run);
     assert!(before.iter().all(|id| !after.contains(id)), "{after:?}");
     let third = Bench::new();
-    third.chain.add_run(PROMPT, 50_000, 5);
-    third.finish(1).await;
+    third.settle(PROMPT, 50_000, 5).await;
     assert_eq!(before, ids(&third, &run), "so that work which was stopped goes on with it");
 }
 
@@ -98,8 +95,7 @@ async fn an_announcement_that_came_too_late_is_made_again_with_another_id() {
         bench.chain.until(|state| state.pool.iter().any(is_announced)).await;
         let id = announced(&bench).unwrap();
         take(&bench, id.clone());
-        bench.chain.state.lock().is_halted = false;
-        bench.chain.make_block();
+        bench.make_blocks_again();
         bench.counters.until_finished(1).await;
         id
     };

@@ -8,12 +8,11 @@ use types::tx::{AgentRefuse, AgentRequest, Protection};
 use types::{Amount, Body, Hash, RunStatus};
 
 use super::support::{Bench, key};
-use super::torture::{dies_at_every_point, is_worker};
+use super::torture::{check_refused, die_or_do, dies_at_every_point, is_worker};
 use crate::chain::fake::FakeChain;
 use crate::chain::{Held, Runs, Stake};
 use crate::engine::receipt::Earnings;
 use crate::ports::Event;
-use crate::testing;
 
 const HELD_MS: u64 = 60_000;
 
@@ -96,7 +95,7 @@ async fn claims_at_the_same_time_do_not_count_on_the_same_bond() {
     assert_eq!(2, sent.iter().filter(|kind| **kind == "MINER_BOND").count(), "{sent:?}");
     assert_eq!((60_000, 60_000), stake(&bench));
     for run in runs {
-        assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+        assert_eq!(RunStatus::Completed, bench.status(&run));
     }
     // The third has no room, and waits until a reward is paid.
     let third = ask(&bench, "z", 30_000);
@@ -122,10 +121,8 @@ async fn a_bond_that_is_refused_ends_the_claim_before_it_is_signed() {
     bench.finish(1).await;
     assert_eq!(vec!["MINER_BOND", "CLAIM", "STEP", "FINISH"], bench.sent());
     let state = bench.chain.state.lock();
-    assert_eq!(
-        (vec!["INSUFFICIENT_BALANCE".to_owned()], vec![]),
-        (state.rejections.clone(), state.lost.clone())
-    );
+    assert_eq!(vec!["INSUFFICIENT_BALANCE"], state.rejections);
+    assert!(state.lost.is_empty(), "{:?}", state.lost);
 }
 
 #[tokio::test]
@@ -162,41 +159,37 @@ async fn an_answer_that_cannot_be_paid_ends_the_run_without_it_and_keeps_the_bon
     bench.chain.state.lock().set_balance(&key().address(), 5);
     let long = ask(&bench, "long=10000", 50_000);
     bench.finish(2).await;
-    let answer = bench.chain.state.lock().answer(&long).final_answer_inline.unwrap();
-    let expected =
-        "the answer has 10004 bytes and its place was refused: INSUFFICIENT_BALANCE".to_owned();
-    assert_eq!((RunStatus::Failed, expected), (bench.chain.run_of(&long).status, answer));
+    let expected = "the answer has 10004 bytes and its place was refused: INSUFFICIENT_BALANCE";
+    let answer = bench.answer(&long);
+    assert_eq!((RunStatus::Failed, Some(expected)), (bench.status(&long), answer.as_deref()));
     bench.chain.pass(2 * HELD_MS);
     assert_eq!((50_000, 0), stake(&bench));
 }
 
 /// A chain on which somebody asks for a protected run.
 fn chain(folder: &Path) -> FakeChain {
-    let chain = FakeChain::new().with_v7();
+    let chain = FakeChain::new();
+    chain.state.lock().begin_with_v7();
     chain.add_run_with("x", 10_000, 10, protected(50_000, HELD_MS));
     chain.with_file(&folder.join("chain"))
 }
 
-/// Works in this process until the run is settled, or until it dies.
+/// Works until the run is settled.
 fn work(folder: &Path, point: u64) {
-    testing::die_at(point);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    die_or_do(folder, point, async {
         let bench = Bench::at(folder, chain(folder), None);
         let is_over = |_: &[Event]| {
             bench.chain.state.lock().runs().iter().all(|run| run.status == RunStatus::Completed)
         };
         bench.during(bench.counters.until(is_over)).await;
     });
-    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
 }
 
 fn check(folder: &Path, deaths: &str) {
     let bench = Bench::at(folder, chain(folder), None);
     assert_eq!(vec!["MINER_BOND", "CLAIM", "STEP", "FINISH"], bench.sent(), "{deaths}");
     assert_eq!((50_000, 50_000), stake(&bench), "{deaths}");
-    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
-    assert_eq!("", refused, "{deaths}: nothing was sent that the chain refuses");
+    check_refused(folder, deaths);
 }
 
 #[test]

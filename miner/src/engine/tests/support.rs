@@ -29,7 +29,7 @@ use crate::chain::{ChainError, Notice, RunView};
 use crate::engine::{Config, Engine, Parts};
 use crate::journal::Journal;
 use crate::journal::entry::Entry;
-use crate::policy::Policy;
+use crate::policy::{Decision, Policy};
 use crate::ports::{AgentSession, Ask, Counters, Courses, Ending, Event, Move, ToolResult, Tools};
 use crate::testing::toolbox;
 
@@ -50,13 +50,6 @@ pub(crate) fn folder() -> tempfile::TempDir {
 
 #[derive(Debug)]
 pub(crate) struct TestClock(pub(crate) Arc<AtomicU64>);
-
-impl TestClock {
-    /// The time, to be set.
-    pub(crate) fn shared(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.0)
-    }
-}
 
 impl Clock for TestClock {
     fn now_ms(&self) -> u64 {
@@ -106,17 +99,14 @@ impl AgentSession for TestCourse {
     }
 
     fn ask(&self) -> Ask<'_> {
-        let (messages, tools) = (&self.messages, &self.tools);
-        let (constraint, so_far, stops) = (&Constraint::Free, "", &[]);
-        let (thinks, output_tokens_left) = (false, None);
         Ask {
-            messages,
-            tools,
-            constraint,
-            thinks,
-            so_far,
-            stops,
-            output_tokens_left,
+            messages: &self.messages,
+            tools: &self.tools,
+            constraint: &Constraint::Free,
+            thinks: false,
+            so_far: "",
+            stops: &[],
+            output_tokens_left: None,
             unasked: None,
         }
     }
@@ -363,8 +353,9 @@ impl TestCounters {
         assert!(outcome.is_ok(), "it did not come to that: {:#?}", self.events.lock());
     }
 
-    pub(crate) fn count_of(&self, is_it: impl Fn(&Event) -> bool) -> usize {
-        self.events.lock().iter().filter(|event| is_it(event)).count()
+    /// Waits until it was decided so about a run.
+    pub(crate) async fn until_decided(&self, code: &'static str) {
+        self.until(|events| events.contains(&Event::Decided(code))).await;
     }
 
     pub(crate) async fn until_finished(&self, runs: usize) {
@@ -484,6 +475,38 @@ impl Bench {
         self.during(self.counters.until_finished(runs)).await;
     }
 
+    /// Runs the miner until this is decided about a run.
+    pub(crate) async fn until_decided(&self, code: &'static str) {
+        self.during(self.counters.until_decided(code)).await;
+    }
+
+    /// Runs the miner until its first run, which somebody asks for now, is settled.
+    pub(crate) async fn settle(&self, prompt: &str, escrow: u64, steps_max: u64) -> RunView {
+        let run = self.chain.add_run(prompt, escrow, steps_max);
+        self.finish(1).await;
+        self.chain.run_of(&run)
+    }
+
+    /// From now on the chain makes blocks by itself, beginning with one now.
+    pub(crate) fn make_blocks_again(&self) {
+        self.chain.state.lock().is_halted = false;
+        self.chain.make_block();
+    }
+
+    pub(crate) fn status(&self, run: &Hash) -> RunStatus {
+        self.chain.run_of(run).status
+    }
+
+    /// The answer of a run that is over, if it is not in a blob.
+    pub(crate) fn answer(&self, run: &Hash) -> Option<String> {
+        self.chain.state.lock().answer(run).final_answer_inline
+    }
+
+    /// What was decided first about a run.
+    pub(crate) fn decision(&self, run: &Hash) -> Decision {
+        self.journal.why(run).unwrap().decisions[0].decision.clone()
+    }
+
     pub(crate) fn entry(&self, run: &Hash) -> Entry {
         self.journal.entry(run).unwrap().unwrap()
     }
@@ -495,11 +518,15 @@ impl Bench {
         state.log().filter(|(from, _, _)| *from == me).map(|(_, _, nonce)| nonce).collect()
     }
 
+    /// Checks that no nonce is left out, and that none is there twice.
+    pub(crate) fn check_nonces(&self) {
+        let nonces = self.nonces();
+        assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    }
+
     /// When this wallet's transactions say that they were signed.
     pub(crate) fn signed_ms(&self) -> Vec<u64> {
-        let me = key().address();
-        let state = self.chain.state.lock();
-        state.signed_ms(&me)
+        self.chain.state.lock().signed_ms(&key().address())
     }
 
     /// The kinds of this wallet's transactions, in order.

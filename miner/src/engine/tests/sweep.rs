@@ -10,12 +10,11 @@ use tokio_util::sync::CancellationToken;
 use types::{Address, Keypair, RunStatus};
 
 use super::support::{Bench, key};
-use super::torture::{dies_at_every_point, is_worker};
+use super::torture::{check_refused, die_or_do, dies_at_every_point, is_worker};
 use crate::chain::fake::{FakeChain, FakeWatch};
 use crate::engine::Engine;
 use crate::market::MarketConfig;
 use crate::operate::SweepConfig;
-use crate::testing;
 
 fn cold() -> Address {
     Keypair::from_seed(&[3; 32]).address()
@@ -54,6 +53,10 @@ fn cold_micro(bench: &Bench) -> u64 {
     bench.chain.state.lock().balance(&cold())
 }
 
+fn swept_times(bench: &Bench) -> u64 {
+    bench.journal.swept().unwrap().times
+}
+
 fn pass_a_minute(bench: &Bench) {
     bench.clock.0.fetch_add(60_000, Ordering::SeqCst);
     bench.chain.state.lock().now_ms += 60_000;
@@ -62,7 +65,7 @@ fn pass_a_minute(bench: &Bench) {
 #[tokio::test]
 async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
     let bench = Bench::new();
-    sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    sweep_until(&bench, || swept_times(&bench) == 1).await;
     assert_eq!(90_000, cold_micro(&bench));
     // More comes in: the pause holds, over a restart too.
     bench.chain.state.lock().set_balance(&key().address(), 13_000);
@@ -70,7 +73,7 @@ async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
     sweep_until(&bench, || bench.sent().contains(&"FINISH")).await;
     assert_eq!(90_000, cold_micro(&bench));
     pass_a_minute(&bench);
-    sweep_until(&bench, || bench.journal.swept().unwrap().times == 2).await;
+    sweep_until(&bench, || swept_times(&bench) == 2).await;
     // The run earned 10.
     assert_eq!(93_010, cold_micro(&bench));
     assert_eq!(10_000, bench.chain.state.lock().balance(&key().address()));
@@ -84,18 +87,15 @@ async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
 }
 
 #[tokio::test]
-async fn the_policys_least_balance_is_never_swept() {
+async fn the_least_balances_of_the_policy_and_of_the_market_are_never_swept() {
     let bench = Bench::new();
     bench.change_policy(|policy| policy.balance_micro_min = 40_000);
-    sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    sweep_until(&bench, || swept_times(&bench) == 1).await;
     assert_eq!(60_000, cold_micro(&bench));
-}
 
-#[tokio::test]
-async fn the_markets_least_balance_is_never_swept() {
     let bench = Bench::new();
     let market = MarketConfig { balance_micro_min: 30_000, ..MarketConfig::default() };
-    sweep_beside(&bench, Some(market), || bench.journal.swept().unwrap().times == 1).await;
+    sweep_beside(&bench, Some(market), || swept_times(&bench) == 1).await;
     assert_eq!(70_000, cold_micro(&bench));
 }
 
@@ -108,11 +108,10 @@ async fn a_sweep_waits_its_turn_and_leaves_no_gap_of_nonces() {
     let is_done = || {
         let runs = bench.chain.state.lock().runs();
         let is_over = runs.iter().all(|run| run.status == RunStatus::Completed);
-        is_over && bench.journal.swept().unwrap().times == 1
+        is_over && swept_times(&bench) == 1
     };
     sweep_until(&bench, is_done).await;
-    let nonces = bench.nonces();
-    assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    bench.check_nonces();
     let state = bench.chain.state.lock();
     assert!(state.rejections.is_empty(), "{:?}", state.rejections);
 }
@@ -122,9 +121,9 @@ async fn a_refused_sweep_is_told_and_tried_again_after_the_pause() {
     let bench = Bench::new();
     bench.chain.state.lock().refuse.push("NONCE_TAKEN");
     sweep_until(&bench, || bench.journal.swept().unwrap().last.is_some()).await;
-    assert_eq!((0, 0), (cold_micro(&bench), bench.journal.swept().unwrap().times));
+    assert_eq!((0, 0), (cold_micro(&bench), swept_times(&bench)));
     pass_a_minute(&bench);
-    sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    sweep_until(&bench, || swept_times(&bench) == 1).await;
     assert_eq!(90_000, cold_micro(&bench));
 }
 
@@ -132,23 +131,19 @@ fn chain(folder: &Path) -> FakeChain {
     FakeChain::new().with_file(&folder.join("chain"))
 }
 
-/// Sweeps in this process until that is done, or until it dies.
+/// Works until it has swept.
 fn work(folder: &Path, point: u64) {
-    testing::die_at(point);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    die_or_do(folder, point, async {
         let bench = Bench::at(folder, chain(folder), None);
-        sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+        sweep_until(&bench, || swept_times(&bench) == 1).await;
     });
-    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
 }
 
 /// What must be on the chain and in the journal, whatever happened.
 fn check(folder: &Path, deaths: &str) {
     let bench = Bench::at(folder, chain(folder), None);
-    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
-    let told = (bench.sent(), cold_micro(&bench), refused);
-    assert_eq!((vec!["TRANSFER"], 90_000, String::new()), told, "{deaths}");
+    check_refused(folder, deaths);
+    assert_eq!((vec!["TRANSFER"], 90_000), (bench.sent(), cold_micro(&bench)), "{deaths}");
     let swept = bench.journal.swept().unwrap();
     assert_eq!((1, 90_000), (swept.times, swept.total_micro), "{deaths}");
 }

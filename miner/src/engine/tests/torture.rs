@@ -35,20 +35,25 @@ fn chain(folder: &Path) -> (FakeChain, Hash) {
     (chain.with_file(&folder.join("chain")), run)
 }
 
-/// Works in this process until the run is settled, or until it dies.
-fn work(folder: &Path, point: u64) {
+/// Works in this process until the work is done, or until the process dies at a point.
+pub(crate) fn die_or_do(folder: &Path, point: u64, work: impl Future<Output = ()>) {
     testing::die_at(point);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    runtime.block_on(work);
+    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
+}
+
+/// Works until the run is settled.
+fn work(folder: &Path, point: u64) {
+    die_or_do(folder, point, async {
         let (chain, run) = chain(folder);
         let mut bench = Bench::at(folder, chain, Some(folder.join("calls")));
         bench.config.turns = true;
-        if !bench.chain.run_of(&run).status.is_terminal() {
+        if !bench.status(&run).is_terminal() {
             let settled = bench.chain.until(|state| state.run(&run).unwrap().status.is_terminal());
             bench.during(settled).await;
         }
     });
-    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
 }
 
 /// A chain of three runs, whose node forgets its pool when the process dies, and a rival.
@@ -63,11 +68,9 @@ fn chain_of_three(folder: &Path) -> (FakeChain, Vec<Hash>) {
     (chain, runs)
 }
 
-/// Works in this process until the three runs are settled but for the lost one, or until it dies.
+/// Works until the three runs are settled but for the lost one.
 fn work_on_three(folder: &Path, point: u64) {
-    testing::die_at(point);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    die_or_do(folder, point, async {
         let (chain, runs) = chain_of_three(folder);
         let bench = Bench::at(folder, chain, Some(folder.join("calls")));
         let all = bench.chain.clone();
@@ -91,7 +94,29 @@ fn work_on_three(folder: &Path, point: u64) {
             bench.during(within).await.unwrap();
         }
     });
-    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
+}
+
+/// Checks that the chain refused nothing that was sent to it.
+pub(crate) fn check_refused(folder: &Path, deaths: &str) {
+    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
+    assert_eq!("", refused, "{deaths}: nothing was sent that the chain refuses");
+}
+
+/// Checks that a tool that may run once did not run twice.
+fn check_calls(folder: &Path, deaths: &str) {
+    let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
+    let once = calls.lines().filter(|call| *call == "once0").count();
+    assert!(once <= 1, "{deaths}: a tool that may run once ran {once} times");
+}
+
+/// Checks that a receipt hashes to what is on the chain, and tells how many steps it has.
+fn check_receipt(bench: &Bench, run: &Hash, deaths: &str) -> usize {
+    let receipt = receipt(&bench.journal, run).unwrap().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let steps = runtime.block_on(bench.chain.steps(run)).unwrap();
+    let differences = receipt.differences(&steps);
+    assert!(differences.is_empty(), "{deaths}: {differences:?}");
+    receipt.steps.len()
 }
 
 /// What must be on the chain of three, whatever happened.
@@ -106,19 +131,12 @@ fn check_three(folder: &Path, deaths: &str) {
             continue;
         }
         assert_eq!(RunStatus::Completed, view.status, "{deaths}");
-        let receipt = receipt(&bench.journal, run).unwrap().unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let steps = runtime.block_on(bench.chain.steps(run)).unwrap();
-        let differences = receipt.differences(&steps);
-        assert!(differences.is_empty(), "{deaths}: {differences:?}");
+        check_receipt(&bench, run, deaths);
     }
     let count = |wanted: &str| bench.sent().iter().filter(|kind| **kind == wanted).count();
     assert_eq!((2, 3, 2), (count("CLAIM"), count("STEP"), count("FINISH")), "{deaths}");
-    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
-    assert_eq!("", refused, "{deaths}: no nonce was signed twice");
-    let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
-    let once = calls.lines().filter(|call| *call == "once0").count();
-    assert!(once <= 1, "{deaths}: a tool that may run once ran {once} times");
+    check_refused(folder, deaths);
+    check_calls(folder, deaths);
 }
 
 /// Starts a process; whether it lived to the end.
@@ -188,17 +206,9 @@ fn check(folder: &Path, deaths: &str) {
         ("SOCIAL_BLOB_FINALIZE", 3),
     ]);
     assert_eq!(expected, counts, "{deaths}");
-    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
-    assert_eq!("", refused, "{deaths}: nothing was sent that the chain refuses");
-    let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
-    let once = calls.lines().filter(|call| *call == "once0").count();
-    assert!(once <= 1, "{deaths}: a tool that may run once ran {once} times");
-    let receipt = receipt(&bench.journal, &run).unwrap().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let steps = runtime.block_on(bench.chain.steps(&run)).unwrap();
-    assert_eq!(3, receipt.steps.len(), "{deaths}");
-    let differences = receipt.differences(&steps);
-    assert!(differences.is_empty(), "{deaths}: {differences:?}");
+    check_refused(folder, deaths);
+    check_calls(folder, deaths);
+    assert_eq!(3, check_receipt(&bench, &run, deaths), "{deaths}");
 }
 
 #[test]

@@ -164,6 +164,18 @@ pub(super) fn reveal(call_id: Hash, answer: &Answer, result: &[u8]) -> Body {
     })
 }
 
+/// An offer of so many executions at once.
+pub(super) fn offer(capacity: u64) -> OfferConfig {
+    OfferConfig {
+        executor: EXECUTOR,
+        capacity,
+        per_call_micro: PER_CALL,
+        prompt_per_m_micro: 0,
+        completion_per_m_micro: 0,
+        fuel_per_g_micro: 0,
+    }
+}
+
 /// A miner and what it stands on.
 pub(super) struct Bench {
     pub(super) chain: Arc<FakeChain>,
@@ -204,22 +216,14 @@ impl Bench {
         let runs = support::Bench::at(folder, chain, None);
         let executor = Arc::default();
         let executors = Arc::new(executors(&executor));
-        let offer = OfferConfig {
-            executor: EXECUTOR,
-            capacity: 4,
-            per_call_micro: PER_CALL,
-            prompt_per_m_micro: 0,
-            completion_per_m_micro: 0,
-            fuel_per_g_micro: 0,
-        };
         Self {
             chain: Arc::clone(&runs.chain),
             journal: Arc::clone(&runs.journal),
             fitness: Fitness::new(Arc::clone(&executors)),
             executors,
             executor,
-            clock: runs.clock.shared(),
-            config: MarketConfig { offers: vec![offer], ..MarketConfig::default() },
+            clock: Arc::clone(&runs.clock.0),
+            config: MarketConfig { offers: vec![offer(4)], ..MarketConfig::default() },
             folder: folder.to_owned(),
             runs,
             _folder: None,
@@ -228,10 +232,6 @@ impl Bench {
 
     pub(super) fn configure(&mut self, change: impl FnOnce(&mut MarketConfig)) {
         change(&mut self.config);
-    }
-
-    pub(super) fn without_executors(&mut self) {
-        self.execute_with(Executors::default());
     }
 
     /// Other executors, of which none is tested.
@@ -295,16 +295,22 @@ impl Bench {
         output
     }
 
-    /// Runs the miner until the journal has a call as it should be.
-    pub(super) async fn until_journal(&self, holds: impl Fn(&CallEntry) -> bool) {
+    /// Waits until the journal has what it should have.
+    async fn until_written(&self, holds: impl Fn() -> bool) {
         let wait = async {
-            while !self.journal.calls().unwrap().iter().any(&holds) {
+            while !holds() {
                 // The journal does not tell when it is written.
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         let within = tokio::time::timeout(Duration::from_secs(30), wait).await;
-        assert!(within.is_ok(), "{:#?}", self.journal.calls().unwrap());
+        let told = || (self.journal.calls().unwrap(), self.sent());
+        assert!(within.is_ok(), "{:#?}", told());
+    }
+
+    /// Waits until the journal has a call as it should be.
+    pub(super) async fn until_journal(&self, holds: impl Fn(&CallEntry) -> bool) {
+        self.until_written(|| self.journal.calls().unwrap().iter().any(&holds)).await;
     }
 
     /// Runs the miner until a call is over.
@@ -316,31 +322,13 @@ impl Bench {
     pub(super) async fn serve_all(&self, calls: &[Hash]) {
         let is_over =
             |call: &Hash| self.journal.call(call, 0).unwrap().is_some_and(|entry| entry.is_over());
-        let wait = async {
-            while !calls.iter().all(is_over) {
-                // The journal does not tell when it is written.
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        let within = tokio::time::timeout(Duration::from_secs(30), wait);
-        let within = self.during(within).await;
-        let told = || (self.journal.calls().unwrap(), self.sent());
-        assert!(within.is_ok(), "{:#?}", told());
+        self.during(self.until_written(|| calls.iter().all(is_over))).await;
     }
 
     /// Until the miner has looked at its offers twice: then it has done all that it wants to.
     pub(super) async fn tidied(&self) {
         let end = self.chain.state.lock().offers_read + 3;
         self.chain.until(|state| state.offers_read >= end).await;
-    }
-
-    /// Another member commits to something else than this one.
-    pub(super) fn commit_otherwise(&self, call: &Hash, who: &Keypair) {
-        self.chain.act(who, &commit(*call, who, &said().answer));
-    }
-
-    pub(super) fn reveal_otherwise(&self, call: &Hash, who: &Keypair) {
-        self.chain.act(who, &reveal(*call, &said().answer, b"other"));
     }
 
     /// The kinds of this wallet's transactions, in order.

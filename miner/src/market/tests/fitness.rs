@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent::executor::{Agent, Execute, Executors, Halt, Scope, Verdict, Wasm};
 use types::agent::ExecutorId;
 
-use super::bench::{Bench, Echo, me};
+use super::bench::{Bench, Echo, me, offer};
 use crate::market::{Fitness, OfferConfig};
 
 /// Programs are executed by something that does not do what programs say.
@@ -22,10 +22,8 @@ fn broken() -> (Arc<Echo>, Executors) {
 async fn an_executor_that_fails_its_test_is_not_offered() {
     for (executors, offers) in [(Executors::of(None), 1), (broken().1, 0)] {
         let mut bench = Bench::new();
-        bench.configure(|config| {
-            let offer = config.offers[0].clone();
-            config.offers = vec![OfferConfig { executor: ExecutorId::Wasm, ..offer }];
-        });
+        let wasm = OfferConfig { executor: ExecutorId::Wasm, ..offer(1) };
+        bench.configure(|config| config.offers = vec![wasm]);
         bench.execute_with(executors);
         bench.during(bench.tidied()).await;
         assert_eq!(bench.chain.state.lock().offers_of(&me()), offers);

@@ -2,9 +2,10 @@
 
 use types::agent::ExecutorId;
 
-use super::bench::{Bench, me};
+use super::bench::{Bench, me, offer};
 use crate::chain::fake::State;
 use crate::chain::fake::market::MIN_BOND;
+use crate::market::OfferConfig;
 
 fn bonded(bench: &Bench) -> u64 {
     bench.chain.state.lock().stake(&me()).unwrap().bonded_micro
@@ -51,8 +52,7 @@ async fn the_floor_stays_in_the_account() {
 async fn what_this_program_cannot_execute_is_not_offered() {
     let mut bench = Bench::new();
     bench.configure(|config| {
-        let wasm = super::OfferConfig { executor: ExecutorId::Wasm, ..config.offers[0].clone() };
-        config.offers.push(wasm);
+        config.offers.push(OfferConfig { executor: ExecutorId::Wasm, ..offer(1) });
     });
     bench.during(bench.chain.until(has_offer)).await;
     bench.during(bench.tidied()).await;

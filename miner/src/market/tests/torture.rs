@@ -10,15 +10,13 @@ use types::{Hash, Keypair};
 
 use super::bench::{self, Bench, agent, helper, honest, me};
 use crate::chain::fake::{FakeChain, State};
-use crate::engine::tests::torture::{dies_at_every_point, is_worker};
+use crate::engine::tests::torture::{check_refused, die_or_do, dies_at_every_point, is_worker};
 use crate::journal::call::{CallPhase, CallStanding};
-use crate::testing;
 
 const TEXT: &str = "hello";
-const HELPERS: [u8; 2] = [20, 21];
 
 fn helpers() -> [Keypair; 2] {
-    HELPERS.map(helper)
+    [20, 21].map(helper)
 }
 
 fn chain(folder: &Path) -> FakeChain {
@@ -42,8 +40,6 @@ async fn others(bench: &Bench) {
     let call =
         call.unwrap_or_else(|| chain.add_call(agent(), TEXT, |call| call.committee_size = 3));
     let said = honest(call, TEXT);
-    let is_in =
-        |status: CallStatus| move |state: &State| state.call(&call).unwrap().status == status;
     for member in helpers() {
         let view = chain.call_of(&call);
         let (_, me) = view.member(0, &member.address()).expect("all three are drawn");
@@ -51,8 +47,11 @@ async fn others(bench: &Bench) {
             chain.act(&member, &bench::commit(call, &member, &said.answer));
         }
     }
-    let is_over = |state: &State| state.call(&call).unwrap().is_settled;
-    chain.until(|state| is_in(CallStatus::Revealing)(state) || is_over(state)).await;
+    let may_reveal = |state: &State| {
+        let view = state.call(&call).unwrap();
+        view.status == CallStatus::Revealing || view.is_settled
+    };
+    chain.until(may_reveal).await;
     for member in helpers() {
         let view = chain.call_of(&call);
         let (_, me) = view.member(0, &member.address()).expect("all three are drawn");
@@ -62,11 +61,9 @@ async fn others(bench: &Bench) {
     }
 }
 
-/// Works in this process until the call is over, or until it dies.
+/// Works until the call is over.
 fn work(folder: &Path, point: u64) {
-    testing::die_at(point);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    die_or_do(folder, point, async {
         let bench = Bench::at(folder, chain(folder));
         let over = async {
             others(&bench).await;
@@ -83,15 +80,13 @@ fn work(folder: &Path, point: u64) {
         let within = tokio::time::timeout(Duration::from_secs(60), over);
         bench.during(within).await.unwrap();
     });
-    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
 }
 
 fn check(folder: &Path, deaths: &str) {
     let bench = Bench::at(folder, chain(folder));
     let expected = ["MINER_BOND", "MINER_OFFER", "CALL_COMMIT", "CALL_REVEAL"];
     assert_eq!(bench.sent(), expected, "{deaths}: each once, and in order");
-    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
-    assert_eq!("", refused, "{deaths}: nothing was sent that the chain refuses");
+    check_refused(folder, deaths);
     let call = call_of(&bench.chain.state.lock()).unwrap();
     let view = bench.chain.call_of(&call);
     assert_eq!(view.status, CallStatus::Success, "{deaths}");

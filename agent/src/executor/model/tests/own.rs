@@ -176,15 +176,16 @@ fn after_the_last_round_the_model_answers_without_tools() {
     assert_eq!(miner.asked()[1].form, Form::Plain(Constraint::Free), "a call is no answer");
 }
 
+/// An agent that has another one for a tool.
+fn asker(inner: &Agent, inputs: &[Value]) -> std::sync::Arc<Agent> {
+    let ask = method("ask", inputs, &[parameter("a", "string")]);
+    agent("Asker", MANIFEST, &[tool_of(inner)], &[ask])
+}
+
 #[test]
 fn another_agent_is_a_tool_named_by_itself_and_its_method() {
     let inner = judge(&[]);
-    let outer = agent(
-        "Asker",
-        MANIFEST,
-        &[tool_of(&inner)],
-        &[method("ask", &[parameter("q", "string")], &[parameter("a", "string")])],
-    );
+    let outer = asker(&inner, &[parameter("q", "string")]);
     let tool = "Text_judge_judge";
     let mut miner = Miner::saying([
         call(tool, json!({ "text": "is it?" })),
@@ -211,12 +212,7 @@ fn another_agent_is_a_tool_named_by_itself_and_its_method() {
 #[test]
 fn a_nested_failure_is_told_to_the_model_as_an_error() {
     let inner = judge(&[]);
-    let outer = agent(
-        "Asker",
-        MANIFEST,
-        &[tool_of(&inner)],
-        &[method("ask", &[], &[parameter("a", "string")])],
-    );
+    let outer = asker(&inner, &[]);
     let mut miner = Miner::saying([
         call("Text_judge_judge", json!({ "text": "" })),
         text("no object", 2),

@@ -30,35 +30,30 @@ fn a_model_is_asked_and_its_tokens_are_told() {
 
 #[test]
 fn questions_that_nobody_can_ask_are_a_failure() {
+    let no_form = "what is asked is no JSON of its form";
     for (ask, reason) in [
-        (json!({"prompt": "a"}), "infer: what is asked is no JSON of its form"),
-        (
-            json!({"prompt": "a", "maxOutputTokens": 0}),
-            "infer: maxOutputTokens is none of 1 to 4096",
-        ),
+        (json!({"prompt": "a"}), no_form),
+        (json!({"prompt": "a", "maxOutputTokens": 0}), "maxOutputTokens is none of 1 to 4096"),
         (
             json!({"prompt": "a", "maxOutputTokens": 1, "choices": []}),
-            "infer: choices are none of 1 to 64",
+            "choices are none of 1 to 64",
         ),
         (
             json!({"prompt": "a", "maxOutputTokens": 1, "choices": ["a"], "schema": {}}),
-            "infer: both schema and choices",
+            "both schema and choices",
         ),
-        (
-            json!({"prompt": "a", "maxOutputTokens": 1, "temperature": 1}),
-            "infer: what is asked is no JSON of its form",
-        ),
-        (json!({"prompt": "nonsense", "maxOutputTokens": 1}), "infer: nobody can say that"),
+        (json!({"prompt": "a", "maxOutputTokens": 1, "temperature": 1}), no_form),
+        (json!({"prompt": "nonsense", "maxOutputTokens": 1}), "nobody can say that"),
     ] {
-        assert_eq!(told("infer", &ask, &[]), Err(reason.to_owned()));
+        assert_eq!(told("infer", &ask, &[]), Err(format!("infer: {reason}")));
     }
-    let reason = "tool: what is asked is no JSON of its form";
-    assert_eq!(told_text("tool", "{\"name\":\"\u{0}", &[]), Err(reason.to_owned()));
+    let reason = format!("tool: {no_form}");
+    assert_eq!(told_text("tool", "{\"name\":\"\u{0}", &[]), Err(reason.clone()));
     let agent = agent("asking", "string", &[]);
     let import = "(import \"ombra\" \"tool\" (func $ask (param i32 i32) (result i64)))
                   (data (i32.const 8192) \"\\ff\\fe\")";
     let program = module(import, "(call $ask (i32.const 8192) (i32.const 2))");
-    assert_eq!(said(&Member::new().with(&agent, &program), &agent), Err(reason.to_owned()));
+    assert_eq!(said(&Member::new().with(&agent, &program), &agent), Err(reason));
 }
 
 #[test]
@@ -88,41 +83,27 @@ fn tools_are_called_and_refused_as_the_metadata_say() {
 
 #[test]
 fn an_agent_answers_or_says_why_not() {
-    let inner = agent("inner", "uint256", &[]);
-    let outer = agent("outer", "string", &[format!("agent:{}@1.0.0", inner.id)]);
+    let (inner, outer) = nested();
     let payload = inner.metadata.methods[0].encode_arguments("[1]").expect("arguments");
-    let ask = |payload: &[u8]| {
-        json!({
-            "agent": inner.id, "version": "1.0.0", "payload": const_hex::encode_prefixed(payload),
-        })
+    let answered = |payload: &[u8]| {
+        let member = Member::new().with(&inner, &module("", "i64.const 32"));
+        said(&member.with(&outer, &asking_agent(&inner, payload)), &outer)
     };
-    let member = |payload: &[u8], program: &[u8]| {
-        let asks = asking("agent", &ask(payload).to_string());
-        Member::new().with(&inner, program).with(&outer, &asks)
-    };
-    let answers = module("", "i64.const 32");
     let zero = const_hex::encode_prefixed([0_u8; 32]);
-    assert_eq!(
-        said(&member(&payload, &answers), &outer),
-        Ok(json!({"outcome": "success", "result": zero}))
-    );
+    assert_eq!(answered(&payload), Ok(json!({"outcome": "success", "result": zero})));
     let reason = "the payload calls none of the agent's methods";
-    assert_eq!(
-        said(&member(b"none", &answers), &outer),
-        Ok(json!({"outcome": "failure", "result": "0x", "reason": reason}))
-    );
+    let failure = json!({"outcome": "failure", "result": "0x", "reason": reason});
+    assert_eq!(answered(b"none"), Ok(failure));
     let stranger = agent("stranger", "string", &[]);
-    let asks = asking("agent", &ask(&payload).to_string());
+    let asks = asking_agent(&inner, &payload);
     let reason = format!("agent: agent:{}@1.0.0 is not among the agent's tools", inner.id);
     assert_eq!(said(&Member::new().with(&stranger, &asks), &stranger), Err(reason));
 }
 
 #[test]
 fn an_agent_that_a_member_has_not_makes_it_unable() {
-    let inner = agent("inner", "uint256", &[]);
-    let outer = agent("outer", "string", &[format!("agent:{}@1.0.0", inner.id)]);
-    let ask = json!({"agent": inner.id, "version": "1.0.0", "payload": "0x00"});
-    let member = Member::new().with(&outer, &asking("agent", &ask.to_string()));
+    let (inner, outer) = nested();
+    let member = Member::new().with(&outer, &asking_agent(&inner, &[0]));
     let reason = format!("unable: the agent {} 1.0.0 is not here", inner.id);
     assert_eq!(said(&member, &outer), Err(reason));
 }
@@ -163,9 +144,7 @@ fn a_program_asks_for_only_so_much_work() {
          i64.const 32",
         length = ask.len()
     );
-    let mut limits = LIMITS;
-    limits.usage.fuel = 1_000_000_000;
-    let executed = run_within(&module(&imports, &body), limits);
+    let executed = run_within(&module(&imports, &body), fuelled(1_000_000_000));
     assert_eq!(executed.reason.as_deref(), Some("more than 1000 calls of infer, tool and agent"));
     let executed = run(&module(&imports, &body));
     assert_eq!(executed.reason.as_deref(), Some("the limit fuel of the call is reached"));

@@ -6,10 +6,8 @@ use super::*;
 
 #[test]
 fn a_loop_without_end_takes_the_call_s_fuel_and_no_more() {
-    let executed = fails(
-        &module("", "(loop $again (br $again)) unreachable"),
-        "the limit fuel of the call is reached",
-    );
+    let program = module("", "(loop $again (br $again)) unreachable");
+    let executed = fails(&program, "the limit fuel of the call is reached");
     assert_eq!(executed.answer.usage, LIMITS.usage);
 }
 
@@ -17,11 +15,10 @@ fn a_loop_without_end_takes_the_call_s_fuel_and_no_more() {
 fn a_loop_without_end_stops_when_the_member_has_no_more_time() {
     let program = module("", "(loop $again (br $again)) unreachable");
     let agent = agent("alone", "uint256", &[]);
-    let mut limits = LIMITS;
-    limits.usage.fuel = u64::MAX;
     let until = Instant::now() + Duration::from_millis(50);
     let stop = Stop::new(CancellationToken::new(), Some(until));
-    let executed = Member::new().with(&agent, &program).run_until(&agent, limits, stop);
+    let member = Member::new().with(&agent, &program);
+    let executed = member.run_until(&agent, fuelled(u64::MAX), stop);
     assert_eq!(executed.answer.outcome, Outcome::Unable);
     assert_eq!(executed.reason.as_deref(), Some("the time that this miner has for it is over"));
 }
@@ -35,15 +32,12 @@ fn memory_ends_at_sixty_four_mebibytes_for_everybody() {
              i64.const 32"
         )
     };
-    let all = run(&module("", &grow(1_023, 1)));
-    assert_eq!(all.answer.outcome, Outcome::Success, "{:?}", all.reason);
-    let more = run(&module("", &grow(1_024, -1)));
-    assert_eq!(more.answer.outcome, Outcome::Success, "{:?}", more.reason);
+    let all = succeeds(&module("", &grow(1_023, 1)));
+    let more = succeeds(&module("", &grow(1_024, -1)));
     assert!(all.answer.usage.fuel > more.answer.usage.fuel + 1_000_000, "what grows costs fuel");
     let reason = "the program is no module of wasm-1";
     fails(&wasm(&large("(memory (export \"memory\") 1025)")), reason);
-    let begun = run(&wasm(&large("(memory (export \"memory\") 1024)")));
-    assert_eq!(begun.answer.outcome, Outcome::Success, "{:?}", begun.reason);
+    let begun = succeeds(&wasm(&large("(memory (export \"memory\") 1024)")));
     assert!(begun.answer.usage.fuel > 1_000_000, "what it begins with, too");
 }
 
@@ -91,10 +85,8 @@ fn alloc_asks_nobody() {
     let twice = "(if (global.get $second) (then (drop (call $context))))
                  (global.set $second (i32.const 1)) i32.const 4096";
     let import = format!("{import} (global $second (mut i32) (i32.const 0))");
-    fails(
-        &with_alloc(&import, twice, "(drop (call $context)) i64.const 32"),
-        "alloc asks the host",
-    );
+    let program = with_alloc(&import, twice, "(drop (call $context)) i64.const 32");
+    fails(&program, "alloc asks the host");
 }
 
 #[test]
@@ -124,12 +116,8 @@ fn logs_have_bounds() {
              i64.const 32"
         )
     };
-    let executed = run(&module(import, &lines(1_000, 1_024)));
-    assert_eq!(executed.answer.outcome, Outcome::Success, "{:?}", executed.reason);
-    assert_eq!(
-        executed.work.expect("work").as_json()["steps"].as_array().map(Vec::len),
-        Some(1_000)
-    );
+    let work = succeeds(&module(import, &lines(1_000, 1_024))).work.expect("work");
+    assert_eq!(work.as_json()["steps"].as_array().map(Vec::len), Some(1_000));
     fails(&module(import, &lines(1_001, 0)), "log: more than 1000 lines");
     fails(&module(import, &lines(1, 1_025)), "log: more than 1024 bytes");
     let broken = format!("{import} (data (i32.const 8192) \"\\ff\")");

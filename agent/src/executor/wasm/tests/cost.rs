@@ -29,9 +29,8 @@ fn burned(program: &[u8], slice: u64) -> (Result<Vec<u8>, String>, u64) {
     let agent = agent("alone", "uint256", &[]);
     let member = Member::new().with(&agent, program);
     let mut meter = Meter::new(LIMITS.usage);
-    let context = Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) };
-    let stop = Stop::new(CancellationToken::new(), None);
-    let mut scope = Scope::new(&member.executors, &member.library, &mut meter, &context, &stop);
+    let stop = never();
+    let mut scope = Scope::new(&member.executors, &member.library, &mut meter, &CONTEXT, &stop);
     let cache = Cache::default();
     let guest = Guest::begin(&cache, program, &agent, &mut scope).expect("begun");
     let result = guest.sliced(slice).handle(b"payload").map_err(|end| format!("{end:?}"));
@@ -52,11 +51,8 @@ fn the_size_of_the_slices_changes_nothing() {
 fn exactly_what_is_burned_is_enough() {
     let program = busy();
     let used = run(&program).answer.usage.fuel;
-    let mut limits = LIMITS;
-    limits.usage.fuel = used;
-    assert_eq!(run_within(&program, limits).answer.outcome, Outcome::Success);
-    limits.usage.fuel = used - 1;
-    let executed = run_within(&program, limits);
+    assert_eq!(run_within(&program, fuelled(used)).answer.outcome, Outcome::Success);
+    let executed = run_within(&program, fuelled(used - 1));
     assert_eq!(executed.reason.as_deref(), Some("the limit fuel of the call is reached"));
 }
 
@@ -73,14 +69,9 @@ fn a_program_that_was_compiled_before_burns_the_same() {
 
 #[test]
 fn what_a_nested_program_burns_is_missing_to_the_outer_one() {
-    let inner = agent("inner", "uint256", &[]);
-    let tool = format!("agent:{}@1.0.0", inner.id);
-    let outer = agent("outer", "string", &[tool]);
+    let (inner, outer) = nested();
     let payload = inner.metadata.methods[0].encode_arguments("[1]").expect("arguments");
-    let ask = json!({
-        "agent": inner.id, "version": "1.0.0", "payload": const_hex::encode_prefixed(payload),
-    });
-    let asks = asking("agent", &ask.to_string());
+    let asks = asking_agent(&inner, &payload);
     let spent = |rounds: u32| {
         let body = format!(
             "(local $n i32) (loop $again

@@ -27,6 +27,8 @@ const LIMITS: CallLimits = CallLimits {
     result_bytes: 4_096,
 };
 
+const CONTEXT: Context = Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) };
+
 /// A module with memory, an `alloc` that gives the same place each time, and a `handle` with this body.
 fn module(imports: &str, body: &str) -> Vec<u8> {
     with_alloc(imports, "i32.const 4096", body)
@@ -76,6 +78,20 @@ fn telling(imports: &str, call: &str) -> Vec<u8> {
                  (i32.and (i32.add {length} (i32.const 95)) (i32.const -32))))"
         ),
     )
+}
+
+/// A module that asks an agent with this payload, and answers with what comes back.
+fn asking_agent(agent: &Agent, payload: &[u8]) -> Vec<u8> {
+    let payload = const_hex::encode_prefixed(payload);
+    let ask = json!({"agent": agent.id, "version": "1.0.0", "payload": payload});
+    asking("agent", &ask.to_string())
+}
+
+/// An agent, and one that has it for a tool.
+fn nested() -> (Arc<Agent>, Arc<Agent>) {
+    let inner = agent("inner", "uint256", &[]);
+    let outer = agent("outer", "string", &[format!("agent:{}@1.0.0", inner.id)]);
+    (inner, outer)
 }
 
 /// Metadata of a program's agent with these outputs of its method `f(uint256)`, and these tools.
@@ -145,20 +161,40 @@ impl Member {
     }
 
     fn run(&self, agent: &Agent, limits: CallLimits) -> Executed {
-        self.run_until(agent, limits, Stop::new(CancellationToken::new(), None))
+        self.run_until(agent, limits, never())
     }
 
     fn run_until(&self, agent: &Agent, limits: CallLimits, stop: Stop) -> Executed {
-        let method = &agent.metadata.methods[0];
+        let payload = agent.metadata.methods[0].encode_arguments("[5]").expect("arguments");
+        self.run_payload(agent, &payload, limits, stop)
+    }
+
+    fn run_payload(
+        &self,
+        agent: &Agent,
+        payload: &[u8],
+        limits: CallLimits,
+        stop: Stop,
+    ) -> Executed {
         self.executors.run(&Task {
-            context: Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) },
+            context: CONTEXT,
             agent,
-            payload: &method.encode_arguments("[5]").expect("arguments"),
+            payload,
             limits,
             library: &self.library,
             stop,
         })
     }
+}
+
+/// Limits with so much fuel.
+fn fuelled(fuel: u64) -> CallLimits {
+    CallLimits { usage: Usage { fuel, ..LIMITS.usage }, ..LIMITS }
+}
+
+/// One that never stops.
+fn never() -> Stop {
+    Stop::new(CancellationToken::new(), None)
 }
 
 /// Runs a program whose method has one output of type `uint256`.
@@ -189,6 +225,13 @@ fn said(member: &Member, agent: &Agent) -> Result<Value, String> {
         Outcome::Failure => Err(executed.reason.expect("why")),
         Outcome::Unable => Err(format!("unable: {}", executed.reason.expect("why"))),
     }
+}
+
+#[track_caller]
+fn succeeds(program: &[u8]) -> Executed {
+    let executed = run(program);
+    assert_eq!(executed.answer.outcome, Outcome::Success, "{:?}", executed.reason);
+    executed
 }
 
 #[track_caller]

@@ -112,14 +112,7 @@ fn a_call_of_no_method_and_arguments_of_another_are_a_failure() {
         (b"".as_slice(), "the payload calls none of the agent's methods"),
         (selector.as_slice(), "the payload has no arguments of the method"),
     ] {
-        let executed = member.executors.run(&Task {
-            context: Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) },
-            agent: &agent,
-            payload,
-            limits: LIMITS,
-            library: &member.library,
-            stop: Stop::new(CancellationToken::new(), None),
-        });
+        let executed = member.run_payload(&agent, payload, LIMITS, never());
         assert_eq!(executed.reason.as_deref(), Some(reason));
         assert_eq!(executed.answer.outcome, Outcome::Failure);
     }

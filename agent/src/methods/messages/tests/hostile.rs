@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-/// An envelope with these arguments changed.
-pub(super) fn envelope(changes: &Value) -> String {
+/// An envelope with these arguments changed. The benchmark includes this file, and has nothing else of the
+/// tests.
+fn envelope(changes: &Value) -> String {
     let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
         "toolChoice": "auto" });
     for (key, value) in changes.as_object().expect("the changes are an object") {
@@ -44,19 +45,15 @@ pub(super) fn requests() -> Vec<(&'static str, String)> {
         .map(|at| json!({ "id": at.to_string(), "name": "f", "arguments": arguments }))
         .collect();
     let deep = json!([{ "role": "assistant", "content": "", "toolCalls": calls }]);
-    vec![
-        ("doubled", envelope(&json!({ "functions": [of("f", &doubled)] }))),
-        ("wide", envelope(&json!({ "functions": [of("f", &wide)] }))),
-        (
-            "many functions",
-            envelope(&json!({ "functions": (0..128).map(small).collect::<Vec<_>>() })),
-        ),
-        ("many messages", envelope(&json!({ "messages": vec![said; 480] }))),
-        ("deep arguments", envelope(&json!({ "messages": deep }))),
-        (
-            "values",
-            envelope(&json!({ "responseSchema": { "schema": { "properties": { "a":
-            { "enum": (0..1_024).map(|at| format!("{at:08}")).collect::<Vec<_>>() } } } } })),
-        ),
-    ]
+    let values: Vec<_> = (0..1_024).map(|at| format!("{at:08}")).collect();
+    let values = json!({ "schema": { "properties": { "a": { "enum": values } } } });
+    let all = [
+        ("doubled", json!({ "functions": [of("f", &doubled)] })),
+        ("wide", json!({ "functions": [of("f", &wide)] })),
+        ("many functions", json!({ "functions": (0..128).map(small).collect::<Vec<_>>() })),
+        ("many messages", json!({ "messages": vec![said; 480] })),
+        ("deep arguments", json!({ "messages": deep })),
+        ("values", json!({ "responseSchema": values })),
+    ];
+    all.map(|(name, changes)| (name, envelope(&changes))).into()
 }

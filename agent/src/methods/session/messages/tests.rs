@@ -2,25 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::super::tests::tool;
 use super::*;
-use crate::methods::{Ending, Parsed, Request};
+use crate::methods::tests::{calls, is_cut_off, prompt_for_messages, request_of, says};
+use crate::methods::{Ending, Request};
 use types::RunStatus;
 
-fn tool(name: &str) -> ToolSpec {
-    ToolSpec { name: name.into(), description: "does it".into(), parameters: json!({}) }
-}
-
 fn request(changes: &Value) -> Request {
-    let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
-        "toolChoice": "auto" });
-    for (key, value) in changes.as_object().unwrap() {
-        args[key] = value.clone();
-    }
-    let prompt = json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string();
-    match Request::parse(&prompt, None) {
-        Ok(Parsed::Method(request)) => request,
-        other => panic!("{prompt}: {other:?}"),
-    }
+    request_of(&prompt_for_messages(changes))
 }
 
 /// A course with the miner's tool `look`.
@@ -35,30 +24,6 @@ fn functions() -> Value {
             "properties": { member: { "type": of } }, "required": [member] } })
     };
     json!([function("greet", "name", "string"), function("book-it", "seats", "integer")])
-}
-
-fn says(text: &str) -> Output {
-    Output {
-        text: text.into(),
-        thoughts: None,
-        tool_calls: Vec::new(),
-        output_tokens: 7,
-        prompt_tokens: 9,
-        end: End::Stop,
-    }
-}
-
-fn is_cut(text: &str) -> Output {
-    Output { end: End::Length, ..says(text) }
-}
-
-fn calls(text: &str, calls: &[(&str, Value)]) -> Output {
-    let call = |(name, arguments): &(&str, Value)| ToolCall {
-        id: "x".into(),
-        name: (*name).into(),
-        arguments: arguments.as_object().unwrap().clone(),
-    };
-    Output { tool_calls: calls.iter().map(call).collect(), end: End::ToolCalls, ..says(text) }
 }
 
 fn greet() -> (&'static str, Value) {
@@ -183,9 +148,9 @@ fn an_answer_ends_before_the_first_of_the_texts_at_which_it_stops() {
     assert_eq!(session.iteration(5).stops, ["END", "##"]);
     ends(session.take(&says("one ## two END")), Reason::Stop, "one ");
     // Also where it is cut, and where the text is in two steps.
-    ends(session.take(&is_cut("END")), Reason::Stop, "");
+    ends(session.take(&is_cut_off("END")), Reason::Stop, "");
     let session = &mut self::session(&asks);
-    assert_eq!(session.take(&is_cut("one E")), Move::Again);
+    assert_eq!(session.take(&is_cut_off("one E")), Move::Again);
     ends(session.take(&says("ND two")), Reason::Stop, "one ");
 }
 
@@ -193,13 +158,11 @@ fn an_answer_ends_before_the_first_of_the_texts_at_which_it_stops() {
 fn the_whole_answer_has_no_more_tokens_than_are_wanted() {
     let session = &mut session(&json!({ "maxOutputTokens": 15 }));
     assert_eq!(session.output_tokens_left(), Some(15));
-    assert_eq!(session.take(&is_cut("Once upon ")), Move::Again);
-    assert_eq!(
-        (session.output_tokens_left(), session.iteration(5).so_far),
-        (Some(8), "Once upon ")
-    );
-    assert_eq!(session.take(&is_cut("a time ")), Move::Again);
-    ends(session.take(&is_cut("there")), Reason::Length, "Once upon a time there");
+    assert_eq!(session.take(&is_cut_off("Once upon ")), Move::Again);
+    assert_eq!(session.output_tokens_left(), Some(8));
+    assert_eq!(session.iteration(5).so_far, "Once upon ");
+    assert_eq!(session.take(&is_cut_off("a time ")), Move::Again);
+    ends(session.take(&is_cut_off("there")), Reason::Length, "Once upon a time there");
     // A call that is cut is no call, and a tool whose result nobody reads is not run.
     let asks = json!({ "maxOutputTokens": 7, "functions": functions() });
     let cut = Output { end: End::CallCut, ..says("<call") };
@@ -213,15 +176,11 @@ fn the_whole_answer_has_no_more_tokens_than_are_wanted() {
 #[test]
 fn an_answer_that_the_run_cuts_off_is_told_without_a_word_about_it() {
     let session = &mut session(&json!({}));
-    assert_eq!(session.take(&is_cut("Once upon")), Move::Again);
+    assert_eq!(session.take(&is_cut_off("Once upon")), Move::Again);
     let Ending { status: _, answer } = session.failure("no money");
     assert_eq!(Answer::parse(&answer).unwrap().response, "Once upon");
-    let Ending { status, answer } = self::session(&json!({})).failure("no model");
-    let answer = Answer::parse(&answer).unwrap();
-    assert_eq!(
-        (status, answer.reason, &*answer.response),
-        (RunStatus::Failed, Reason::Error, "no model")
-    );
+    let failed = Move::Finish(self::session(&json!({})).failure("no model"));
+    ends(failed, Reason::Error, "no model");
 }
 
 fn city() -> Value {
@@ -268,10 +227,8 @@ fn any_object_may_be_asked_for_and_a_function_may_have_no_arguments() {
         let session = &mut self::session(&json!({ "functions": [function] }));
         assert_eq!(session.tools[1].parameters["additionalProperties"], false, "{parameters}");
         assert_eq!(session.take(&calls("", &[("ping", json!({ "a": 1 }))])), Move::Again);
-        assert_eq!(
-            end(session.take(&calls("", &[("ping", json!({}))]))).1.reason,
-            Reason::ToolCalls
-        );
+        let (_, answer) = end(session.take(&calls("", &[("ping", json!({}))])));
+        assert_eq!(answer.reason, Reason::ToolCalls);
     }
 }
 
@@ -284,5 +241,5 @@ fn after_a_miss_no_tool_may_be_called_though_the_same_are_offered() {
     assert_eq!(session.take(&says("Rome")), Move::Again);
     assert_eq!((session.iteration(5).tools, callable(session)), (&offered[..], 0));
     assert_eq!(session.take(&calls("", &[("look", json!({}))])), Move::Again);
-    ends(session.take(&is_cut("{\"city\":")), Reason::Length, "{\"city\":");
+    ends(session.take(&is_cut_off("{\"city\":")), Reason::Length, "{\"city\":");
 }
