@@ -63,10 +63,8 @@ mod tests {
         let home = Home::new(folder.path().to_owned());
         let held = HomeLock::take(&home).unwrap();
         let refused = HomeLock::take(&home).unwrap_err().to_string();
-        assert!(
-            refused.ends_with(&format!("in use by process {}", std::process::id())),
-            "{refused}"
-        );
+        let user = format!("in use by process {}", std::process::id());
+        assert!(refused.ends_with(&user), "{refused}");
         drop(held);
         HomeLock::take(&home).unwrap();
     }

@@ -203,23 +203,22 @@ mod tests {
     use types::Keypair;
 
     use super::*;
+    use crate::testing::{CHAIN, domain, key, keys, set};
 
     const BLOCK: Hash = Hash::new([7; 32]);
 
-    fn chain(chain_id: &str) -> Domain {
-        Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
-    }
-
-    fn keys() -> Vec<Keypair> {
-        (1..=4).map(|seed| Keypair::from_seed(&[seed; 32])).collect()
-    }
-
-    fn set() -> ValidatorSet {
-        ValidatorSet::new(keys().iter().map(|key| (key.public_key(), 10))).expect("a set")
-    }
-
     fn signed_by(keys: &[Keypair]) -> Certificate {
-        signed_for(&chain("ombra-test"), keys)
+        signed_for(&domain(CHAIN), keys)
+    }
+
+    /// What comes of checking these bytes.
+    fn checked(
+        chain_id: &str,
+        height: u64,
+        block: &Hash,
+        bytes: &[u8],
+    ) -> Result<Certificate, CertificateError> {
+        verify_certificate(&domain(chain_id), &set(), height, block, bytes)
     }
 
     fn signed_for(domain: &Domain, keys: &[Keypair]) -> Certificate {
@@ -243,16 +242,11 @@ mod tests {
 
     #[test]
     fn three_of_four_prove_a_block_and_two_do_not() {
-        let bytes = signed_by(&keys()[..3]).encode();
-        assert_eq!(
-            verify_certificate(&chain("ombra-test"), &set(), 5, &BLOCK, &bytes),
-            Ok(signed_by(&keys()[..3]))
-        );
+        let three = signed_by(&keys()[..3]);
+        assert_eq!(checked(CHAIN, 5, &BLOCK, &three.encode()), Ok(three));
         let two = signed_by(&keys()[..2]).encode();
-        assert_eq!(
-            verify_certificate(&chain("ombra-test"), &set(), 5, &BLOCK, &two),
-            Err(CertificateError::Quorum { signed: 20, total: 40 })
-        );
+        let too_few = CertificateError::Quorum { signed: 2, total: 4 };
+        assert_eq!(checked(CHAIN, 5, &BLOCK, &two), Err(too_few));
     }
 
     #[test]
@@ -260,41 +254,29 @@ mod tests {
         let certificate = signed_by(&keys());
         let bytes = certificate.encode();
         let other = CertificateError::OtherBlock { height: 5, block_hash: BLOCK };
-        assert_eq!(
-            verify_certificate(&chain("ombra-test"), &set(), 6, &BLOCK, &bytes),
-            Err(other.clone())
-        );
-        assert_eq!(
-            verify_certificate(&chain("ombra-test"), &set(), 5, &Hash::ZERO, &bytes),
-            Err(other)
-        );
-        let first = certificate.signatures[0].address;
-        assert_eq!(
-            verify_certificate(&chain("ombra-other"), &set(), 5, &BLOCK, &bytes),
-            Err(CertificateError::Signature { address: first })
-        );
-        let stranger = Keypair::from_seed(&[9; 32]);
-        assert_eq!(
-            signed_by(std::slice::from_ref(&stranger)).verify(&chain("ombra-test"), &set()),
-            Err(CertificateError::Stranger { address: stranger.address() })
-        );
+        assert_eq!(checked(CHAIN, 6, &BLOCK, &bytes), Err(other.clone()));
+        assert_eq!(checked(CHAIN, 5, &Hash::ZERO, &bytes), Err(other));
+        let first = CertificateError::Signature { address: certificate.signatures[0].address };
+        assert_eq!(checked("another", 5, &BLOCK, &bytes), Err(first));
+        let stranger = CertificateError::Stranger { address: key(9).address() };
+        assert_eq!(signed_by(&[key(9)]).verify(&domain(CHAIN), &set()), Err(stranger));
     }
 
     #[test]
     fn from_v7_on_a_certificate_of_another_genesis_proves_nothing() {
-        let domain = |genesis: u8| Domain {
+        let of_v7 = |genesis: u8| Domain {
             genesis_hash: Hash::new([genesis; 32]),
             v7_from: Some(5),
-            ..chain("ombra-test")
+            ..domain(CHAIN)
         };
-        let certificate = signed_for(&domain(1), &keys());
-        assert_eq!(certificate.verify(&domain(1), &set()), Ok(()));
+        let certificate = signed_for(&of_v7(1), &keys());
+        assert_eq!(certificate.verify(&of_v7(1), &set()), Ok(()));
         let first = certificate.signatures[0].address;
-        for other in [domain(2), chain("ombra-test")] {
+        for other in [of_v7(2), domain(CHAIN)] {
             let refused = certificate.verify(&other, &set());
             assert_eq!(refused, Err(CertificateError::Signature { address: first }));
         }
-        assert!(signed_by(&keys()).verify(&domain(1), &set()).is_err(), "the first version");
+        assert!(signed_by(&keys()).verify(&of_v7(1), &set()).is_err(), "the first version");
     }
 
     #[test]
@@ -302,10 +284,7 @@ mod tests {
         let mut certificate = signed_by(&keys()[..1]);
         let only = certificate.signatures[0].clone();
         certificate.signatures = vec![only.clone(), only.clone(), only];
-        assert_eq!(
-            certificate.verify(&chain("ombra-test"), &set()),
-            Err(CertificateError::Encoding)
-        );
+        assert_eq!(certificate.verify(&domain(CHAIN), &set()), Err(CertificateError::Encoding));
         let bytes = certificate.encode();
         assert_eq!(Certificate::decode(&bytes), Err(CertificateError::Encoding));
     }

@@ -56,6 +56,8 @@ mod presence;
 mod punctuality;
 mod quorums;
 mod start;
+#[cfg(test)]
+mod testing;
 mod validators;
 mod wal_archive;
 mod wal_file;

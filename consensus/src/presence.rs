@@ -70,14 +70,8 @@ impl Presence {
 mod tests {
     //! Who is away, by turns and votes.
 
-    use types::Keypair;
-
     use super::*;
-
-    fn set() -> ValidatorSet {
-        let keys = (1..=4).map(|seed| Keypair::from_seed(&[seed; 32]));
-        ValidatorSet::new(keys.map(|key| (key.public_key(), 1))).expect("a set")
-    }
+    use crate::testing::{key, set};
 
     /// The proposer of a height's first round.
     fn turn(height: u64) -> Address {
@@ -134,7 +128,7 @@ mod tests {
     #[test]
     fn who_left_the_set_is_forgotten() {
         let presence = Presence::default();
-        let stranger = Keypair::from_seed(&[9; 32]).address();
+        let stranger = key(9).address();
         presence.heard(stranger, 1);
         presence.decided(&set(), 1, 0);
         assert!(!presence.0.lock().contains_key(&stranger));

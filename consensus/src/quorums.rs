@@ -121,18 +121,12 @@ impl Tally {
 mod tests {
     //! What counts as a quorum.
 
-    use types::Keypair;
-
     use super::*;
+    use crate::testing::set;
 
     const HEIGHT: u64 = 7;
     const BLOCK: Hash = Hash::new([1; 32]);
     const OTHER: Hash = Hash::new([2; 32]);
-
-    fn set() -> ValidatorSet {
-        let keys = (1..=4).map(|seed| Keypair::from_seed(&[seed; 32]));
-        ValidatorSet::new(keys.map(|key| (key.public_key(), 1))).expect("a set")
-    }
 
     fn open() -> Quorums {
         let quorums = Quorums::default();

@@ -181,9 +181,8 @@ fn golden_stride(shares: u64) -> u64 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::Keypair;
-
     use super::*;
+    use crate::testing;
 
     fn set(powers: &[u64]) -> ValidatorSet {
         ValidatorSet::new(powers.iter().zip(1_u8..).map(|(power, seed)| (key(seed), *power)))
@@ -191,29 +190,23 @@ mod tests {
     }
 
     fn key(seed: u8) -> PublicKey {
-        Keypair::from_seed(&[seed; 32]).public_key()
+        testing::key(seed).public_key()
     }
 
     #[test]
     fn members_out_of_bounds_are_refused() {
-        assert_eq!(ValidatorSet::new([]), Err(ValidatorSetError::Empty));
         let address = key(1).address();
-        assert_eq!(
-            ValidatorSet::new([(key(1), 0)]),
-            Err(ValidatorSetError::Power { address, power: 0 })
-        );
-        assert_eq!(
-            ValidatorSet::new([(key(1), POWER_MAX + 1)]),
-            Err(ValidatorSetError::Power { address, power: POWER_MAX + 1 })
-        );
-        assert_eq!(
-            ValidatorSet::new([(key(1), 1), (key(2), 1), (key(1), 2)]),
-            Err(ValidatorSetError::Duplicate { address })
-        );
-        assert_eq!(
-            ValidatorSet::new((0..65).map(|seed| (key(seed), 1))),
-            Err(ValidatorSetError::TooMany { got: 65 })
-        );
+        let refused = |members: &[(PublicKey, u64)]| {
+            ValidatorSet::new(members.iter().copied()).expect_err("out of bounds")
+        };
+        assert_eq!(refused(&[]), ValidatorSetError::Empty);
+        for power in [0, POWER_MAX + 1] {
+            assert_eq!(refused(&[(key(1), power)]), ValidatorSetError::Power { address, power });
+        }
+        let twice = [(key(1), 1), (key(2), 1), (key(1), 2)];
+        assert_eq!(refused(&twice), ValidatorSetError::Duplicate { address });
+        let many: Vec<_> = (0..65).map(|seed| (key(seed), 1)).collect();
+        assert_eq!(refused(&many), ValidatorSetError::TooMany { got: 65 });
     }
 
     #[test]

@@ -34,3 +34,5 @@ pub mod record;
 pub mod request_service;
 pub mod settings;
 pub mod store;
+#[cfg(test)]
+mod testing;

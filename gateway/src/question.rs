@@ -163,7 +163,7 @@ mod tests {
 
     use super::{Prices, Question};
     use crate::model::Model;
-    use crate::openai::{ChatRequest, parse};
+    use crate::openai::{ApiFault, ChatRequest, parse};
     use crate::settings::Settings;
 
     const PRICES: Prices = Prices {
@@ -179,30 +179,26 @@ mod tests {
         parse(body.to_string().as_bytes()).unwrap()
     }
 
+    fn tried(request: &ChatRequest) -> Result<Question, ApiFault> {
+        Question::new(request, Model::Any, &Settings::default(), PRICES)
+    }
+
     fn question(request: &ChatRequest) -> Question {
-        Question::new(request, Model::Any, &Settings::default(), PRICES).unwrap()
+        tried(request).unwrap()
     }
 
     #[test]
     fn the_escrow_is_for_the_tokens_and_the_steps() {
         assert_eq!(1_100, question(&asked("Hi", json!(300))).max_fee_micro);
         // Miners take no run for less.
-        let question = question(&asked("Hi", json!(50)));
-        assert_eq!(1_000, question.max_fee_micro);
-        let envelope: Value = serde_json::from_str(&question.prompt).unwrap();
-        assert_eq!(
-            ("inferMessages", 50),
-            (
-                envelope["method"].as_str().unwrap(),
-                envelope["args"]["maxOutputTokens"].as_u64().unwrap()
-            )
-        );
-        let default =
-            Question::new(&asked("Hi", Value::Null), Model::Any, &Settings::default(), PRICES);
-        assert_eq!(1_824, default.unwrap().max_fee_micro);
-        let much =
-            Question::new(&asked("Hi", json!(65_537)), Model::Any, &Settings::default(), PRICES);
-        assert_eq!(Some("max_tokens".to_owned()), much.unwrap_err().param);
+        let least = question(&asked("Hi", json!(50)));
+        assert_eq!(1_000, least.max_fee_micro);
+        let envelope: Value = serde_json::from_str(&least.prompt).unwrap();
+        assert_eq!("inferMessages", envelope["method"]);
+        assert_eq!(json!(50), envelope["args"]["maxOutputTokens"]);
+        assert_eq!(1_824, question(&asked("Hi", Value::Null)).max_fee_micro);
+        let much = tried(&asked("Hi", json!(65_537))).unwrap_err();
+        assert_eq!(Some("max_tokens".to_owned()), much.param);
     }
 
     #[test]
@@ -220,7 +216,7 @@ mod tests {
     #[test]
     fn what_no_miner_takes_is_refused_before_it_costs_anything() {
         let request = asked(&"x".repeat(5_000_000), json!(50));
-        let fault = Question::new(&request, Model::Any, &Settings::default(), PRICES).unwrap_err();
+        let fault = tried(&request).unwrap_err();
         assert_eq!((400, "context_length_exceeded"), (fault.status, fault.code));
     }
 
@@ -231,8 +227,7 @@ mod tests {
             let tool = json!({ "type": "function",
                 "function": { "name": "f", "description": "", "parameters": schema } });
             let body = json!({ "model": "ombra", "messages": messages, "tools": [tool] });
-            let request = parse(body.to_string().as_bytes()).unwrap();
-            Question::new(&request, Model::Any, &Settings::default(), PRICES)
+            tried(&parse(body.to_string().as_bytes()).unwrap())
         };
         let schema = |of: Value| json!({ "type": "object", "properties": { "x": of } });
         assert!(asked(schema(json!({ "type": "string" }))).is_ok());

@@ -273,27 +273,12 @@ impl Record {
 mod tests {
     //! What stores of earlier releases have.
 
-    use types::Hash;
-
-    use super::{Delivery, Phase, Record, RequestId, Work};
-    use crate::keys::KeyId;
+    use super::{Phase, Record};
+    use crate::testing;
 
     #[test]
     fn a_row_from_before_calls_is_a_run_and_is_written_back_unchanged() {
-        let record = Record {
-            id: RequestId(7),
-            key: KeyId(2),
-            body: Hash::ZERO,
-            name: None,
-            created_ms: 5,
-            model: "ombra".to_owned(),
-            work: Work::Run,
-            max_fee_micro: 30,
-            reserved_micro: 31,
-            phase: Phase::Reserved,
-            included: Vec::new(),
-            delivery: Delivery::Waiting,
-        };
+        let record = testing::record(Phase::Reserved);
         let row = serde_json::to_string(&record).unwrap();
         assert!(!row.contains("work"), "{row}");
         let read: Record = serde_json::from_str(&row).unwrap();

@@ -234,10 +234,8 @@ mod tests {
         let mut credit = Credit::of_peer(start);
         credit.overdraw(start);
         credit.overdraw(start);
-        assert_eq!(
-            vec![-40.0, -10.0, 0.0],
-            [0, 1, 2].map(|n| credit.score(start + n * FORGIVEN_AFTER))
-        );
+        let scores = [0, 1, 2].map(|n| credit.score(start + n * FORGIVEN_AFTER));
+        assert_eq!(vec![-40.0, -10.0, 0.0], scores);
     }
 
     #[test]
@@ -254,11 +252,8 @@ mod tests {
         assert_eq!(16, names);
         assert!(groups.has_some(other, now));
         for number in 0..2 * u32::try_from(GROUPS_MAX).unwrap() {
-            groups.settle(
-                Group::of_ip(std::net::Ipv4Addr::from(number << 8).into()),
-                refused(1),
-                now,
-            );
+            let group = Group::of_ip(std::net::Ipv4Addr::from(number << 8).into());
+            groups.settle(group, refused(1), now);
         }
         assert!(groups.0.len() <= GROUPS_MAX);
         assert!(!groups.has_some(one, now), "who has wasted most is remembered");

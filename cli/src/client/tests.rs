@@ -44,9 +44,7 @@ impl Keys {
 
     async fn run(&self, arguments: &[&str]) -> Result<String, CliError> {
         let (store, password) = (self.path("keys"), self.path("pw"));
-        let mut all = vec!["keys"];
-        all.extend(arguments);
-        all.extend(["--keys-dir", &store]);
+        let mut all = [&["keys"], arguments, &["--keys-dir", &store]].concat();
         if arguments.first() != Some(&"list") {
             all.extend(["--password-file", &password]);
         }
@@ -131,38 +129,23 @@ async fn the_golden_accounts_are_derived() {
 
 #[tokio::test]
 async fn a_signed_transaction_can_be_printed_without_a_node() {
-    let printed = ombra(&[
-        "tx",
-        "transfer",
-        "dev:1",
-        "1.5ombra",
-        "--dev",
-        "0",
-        "--print",
-        "--nonce",
-        "7",
-        "--timestamp",
-        "1715990000000",
-        "--chain-id",
-        "here",
-        "--rpc",
-        "http://127.0.0.1:1",
-    ])
-    .await
-    .unwrap();
-    let limits = types::SizeLimits::from(&types::Params::default());
-    let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    let transfer = ["transfer", "dev:1", "1.5ombra", "--dev", "0", "--timestamp", "1715990000000"];
+    let away = ["--nonce", "7", "--chain-id", "here", "--rpc", "http://127.0.0.1:1"];
+    let parsed = transaction(&[&transfer[..], &away].concat()).await.unwrap();
     assert_eq!((7, Some("here")), (parsed.nonce(), parsed.chain_id()));
+}
+
+/// The transaction that `ombra tx` with these arguments signs.
+async fn transaction(arguments: &[&str]) -> Result<types::Transaction, CliError> {
+    let printed = ombra(&[&["tx"], arguments, &["--print"]].concat()).await?;
+    let limits = types::SizeLimits::from(&types::Params::default());
+    Ok(types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap())
 }
 
 /// Signs without a node and gives the transaction.
 async fn signed_offline(command: &[&str]) -> Result<types::Transaction, CliError> {
-    let mut all = vec!["tx"];
-    all.extend(command);
-    all.extend(["--dev", "0", "--print", "--nonce", "0", "--chain-id", "here"]);
-    let printed = ombra(&all).await?;
-    let limits = types::SizeLimits::from(&types::Params::default());
-    Ok(types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap())
+    let offline = ["--dev", "0", "--nonce", "0", "--chain-id", "here"];
+    transaction(&[command, &offline].concat()).await
 }
 
 #[tokio::test]
@@ -175,10 +158,8 @@ async fn any_transaction_says_what_it_offers_for_its_place() {
         &["any", "agent-cancel", "--agent-run-id", &run],
     ] {
         let tx = signed_offline(&[command, &bid].concat()).await.unwrap();
-        assert!(
-            tx.payload().contains(r#","maxBaseFee":"50","tip":"1500000","chainId""#),
-            "{command:?}"
-        );
+        let offers = r#","maxBaseFee":"50","tip":"1500000","chainId""#;
+        assert!(tx.payload().contains(offers), "{command:?}");
         let plain = signed_offline(command).await.unwrap();
         assert!(!plain.payload().contains("tip"), "{command:?}");
     }
@@ -206,27 +187,24 @@ async fn without_a_node_a_transaction_is_for_the_named_chain_or_the_remembered_o
     let keys = Keys::new();
     keys.run(&["new", "alice"]).await.unwrap();
     let (store, password) = (keys.path("keys"), keys.path("pw"));
-    let print = async |more: &[&str]| {
-        let mut all = vec!["tx", "transfer", "dev:1", "1ombra", "--print", "--nonce", "0"];
-        all.extend(more);
-        let printed = ombra(&all).await?;
-        let limits = types::SizeLimits::from(&types::Params::default());
-        let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    let chain_of = async |more: &[&str]| {
+        let transfer = ["transfer", "dev:1", "1ombra", "--nonce", "0"];
+        let parsed = transaction(&[&transfer, more].concat()).await?;
         Ok::<_, CliError>(parsed.chain_id().map(str::to_owned))
     };
     let alice = ["--wallet", "alice", "--keys-dir", &store, "--password-file", &password];
     for signer in [&alice[..], &["--dev", "0"]] {
-        let refused = print(signer).await.unwrap_err();
+        let refused = chain_of(signer).await.unwrap_err();
         assert_eq!((2, true), (refused.exit_code(), refused.to_string().contains("--chain-id")));
     }
     let stored = fs::read_dir(&store).unwrap().next().unwrap().unwrap().path();
     let here = wallet::ChainIdentity { chain_id: "here".into(), genesis_hash: types::Hash::ZERO };
     wallet::ChainMemory::beside(&stored).bind(&here, None).unwrap();
-    assert_eq!(Some("here".to_owned()), print(&alice).await.unwrap());
+    assert_eq!(Some("here".to_owned()), chain_of(&alice).await.unwrap());
     let exactly = format!("there@{}", types::Hash::ZERO);
     for name in ["there", &exactly] {
-        let named: Vec<_> = alice.iter().chain(&["--chain-id", name]).copied().collect();
-        assert_eq!(Some("there".to_owned()), print(&named).await.unwrap());
+        let named = [&alice[..], &["--chain-id", name]].concat();
+        assert_eq!(Some("there".to_owned()), chain_of(&named).await.unwrap());
     }
     // Copies know it too, and the owner is told.
     let copy = keys.path("copy.json");
@@ -244,40 +222,16 @@ async fn a_validator_votes_with_its_key_file() {
     let path = folder.path().join("validator.key");
     let key = types::Keypair::from_seed(&node::keyfile::create(&path).unwrap());
     let candidate = key.public_key().to_string();
-    let vote = |days: &'static str| {
-        let (candidate, path) = (candidate.clone(), path.to_str().unwrap().to_owned());
-        async move {
-            ombra(&[
-                "tx",
-                "validator-vote",
-                &candidate,
-                "--power",
-                "3",
-                "--days",
-                days,
-                "--key-file",
-                &path,
-                "--print",
-                "--nonce",
-                "0",
-                "--timestamp",
-                "1715990000000",
-                "--chain-id",
-                "here",
-            ])
-            .await
-        }
+    let vote = async |days: &str| {
+        let vote = ["validator-vote", &candidate, "--power", "3", "--days", days];
+        let signer = ["--key-file", path.to_str().unwrap()];
+        let offline = ["--nonce", "0", "--timestamp", "1715990000000", "--chain-id", "here"];
+        transaction(&[&vote[..], &signer, &offline].concat()).await
     };
-    let printed = vote("30").await.unwrap();
-    let limits = types::SizeLimits::from(&types::Params::default());
-    let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    let parsed = vote("30").await.unwrap();
     assert_eq!(key.address(), parsed.from());
-    let expected = types::Body::ValidatorVote(types::tx::ValidatorVote::new(
-        key.public_key(),
-        3,
-        1_718_582_000_000,
-    ));
-    assert_eq!(&expected, parsed.body());
+    let expected = types::tx::ValidatorVote::new(key.public_key(), 3, 1_718_582_000_000);
+    assert_eq!(&types::Body::ValidatorVote(expected), parsed.body());
     assert_eq!(2, vote("31").await.unwrap_err().exit_code());
 }
 
@@ -286,19 +240,17 @@ async fn a_vote_for_a_new_validator_has_what_its_key_signed_and_until_when() {
     let signature = types::Signature::new([7; 64]).to_string();
     let candidate = types::Keypair::from_seed(&[9; 32]).public_key();
     let key = candidate.to_string();
-    let vote = |more: Vec<String>| {
-        let mut arguments = vec!["validator-vote".to_owned(), key.clone()];
-        arguments.extend(["--power", "3", "--timestamp", "1715990000000"].map(str::to_owned));
-        arguments.extend(more);
-        async move { signed_offline(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).await }
+    let vote = async |more: &[&str]| {
+        let vote = ["validator-vote", &key, "--power", "3", "--timestamp", "1715990000000"];
+        signed_offline(&[&vote, more].concat()).await
     };
-    let both = ["--acceptance", &signature, "--expires-at", "1716000000000"].map(str::to_owned);
-    let parsed = vote(both.to_vec()).await.unwrap();
+    let both = ["--acceptance", &signature, "--expires-at", "1716000000000"];
+    let parsed = vote(&both).await.unwrap();
     let expected = types::tx::ValidatorVote::new(candidate, 3, 1_716_000_000_000);
     let expected = expected.with_acceptance(types::Signature::new([7; 64]));
     assert_eq!(&types::Body::ValidatorVote(expected), parsed.body());
     // The signature covers the time, so it has to be named.
-    assert_eq!(2, vote(both[..2].to_vec()).await.unwrap_err().exit_code());
+    assert_eq!(2, vote(&both[..2]).await.unwrap_err().exit_code());
 }
 
 #[tokio::test]
@@ -322,8 +274,7 @@ async fn wrong_usage_is_2() {
 #[tokio::test]
 async fn a_node_that_is_not_there_is_3() {
     for arguments in [&["query", "chain"][..], &["tx", "cancel", &"0".repeat(64), "--dev", "0"]] {
-        let mut all = arguments.to_vec();
-        all.extend(["--rpc", "http://127.0.0.1:1"]);
+        let all = [arguments, &["--rpc", "http://127.0.0.1:1"]].concat();
         let error = ombra(&all).await.unwrap_err();
         assert_eq!(3, error.exit_code(), "{error}");
     }
@@ -393,34 +344,28 @@ async fn printed(arguments: &[&str]) -> Result<serde_json::Value, CliError> {
 /// A step, field by field, with the given tool calls.
 async fn step_with(tool_calls: &str) -> Result<serde_json::Value, CliError> {
     let run = "ab".repeat(32);
-    let fields =
-        [("--agent-run-id", run.as_str()), ("--step-index", "0"), ("--output-tokens", "7")];
-    let mut all = vec!["tx", "any", "agent-step", "--output-hash", &run];
-    all.extend(fields.iter().flat_map(|(name, value)| [*name, *value]));
-    all.extend(["--tool-calls", tool_calls]);
-    printed(&all).await
+    let hashes = ["--output-hash", &run, "--agent-run-id", &run];
+    let counts = ["--step-index", "0", "--output-tokens", "7", "--tool-calls", tool_calls];
+    printed(&[&["tx", "any", "agent-step"], &hashes[..], &counts].concat()).await
 }
 
 #[tokio::test]
 async fn any_kind_is_sent_field_by_field() {
-    let cases: &[(&[&str], &[&str])] = &[
+    let (info, capabilities) = (["--model-info", "x"], ["--capabilities", "a,b"]);
+    let more = [&info[..], &capabilities].concat();
+    let cases: [(&[&str], &[&str], &[&str]); 3] = [
         (
-            &["any", "transfer", "--to", "dev:1", "--amount", "1.5ombra"],
+            &["transfer", "--to", "dev:1", "--amount", "1.5ombra"],
             &["transfer", "dev:1", "1.5ombra"],
+            &[],
         ),
-        (
-            &["any", "miner-register", "--name", "m", "--model-info", "x"],
-            &["register", "m", "--model-info", "x"],
-        ),
-        (
-            &["any", "miner-register", "--name", "m", "--model-info", "x", "--capabilities", "a,b"],
-            &["register", "m", "--model-info", "x", "--capabilities", "a,b"],
-        ),
+        (&["miner-register", "--name", "m"], &["register", "m"], &info),
+        (&["miner-register", "--name", "m"], &["register", "m"], &more),
     ];
-    for (any, own) in cases {
-        let any = printed(&[&["tx"], *any].concat()).await.unwrap();
-        let own = printed(&[&["tx"], *own].concat()).await.unwrap();
-        assert_eq!(any, own);
+    for (any, own, more) in cases {
+        let field_by_field = printed(&[&["tx", "any"], any, more].concat()).await.unwrap();
+        let own = printed(&[&["tx"], own, more].concat()).await.unwrap();
+        assert_eq!(field_by_field, own, "{any:?}");
     }
     let run = "ab".repeat(32);
     let calls = format!(
@@ -523,11 +468,9 @@ async fn the_first_fault_of_metadata_is_told_with_its_place_and_its_rule() {
 
 /// What `ombra tx offer` with these arguments signs.
 async fn offered(arguments: &[&str]) -> Result<types::tx::MinerOffer, CliError> {
-    let offline = ["--dev", "1", "--print", "--nonce", "7", "--chain-id", "here"];
-    let all = [&["tx", "offer"], arguments, &offline, &["--rpc", "http://127.0.0.1:1"]].concat();
-    let printed = ombra(&all).await?;
-    let limits = types::SizeLimits::from(&types::Params::default());
-    let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    let offline = ["--dev", "1", "--nonce", "7", "--chain-id", "here"];
+    let all = [&["offer"], arguments, &offline, &["--rpc", "http://127.0.0.1:1"]].concat();
+    let parsed = transaction(&all).await?;
     assert_eq!(parsed.chain_id(), Some("here"));
     let types::Body::MinerOffer(offer) = parsed.body() else {
         panic!("not an offer: {}", parsed.body().type_name())

@@ -97,12 +97,9 @@ fn containers_find_each_other_by_name_and_are_called_on_loopback() {
     make(folder.path(), &more).unwrap();
     let config = folder.path().join("node1/config.toml");
     let config = load(&[], Some(&config), std::iter::empty(), &[]).unwrap().config;
-    assert!(
-        config.p2p.peers[0].starts_with("/dns4/node0/tcp/30777/p2p/"),
-        "{:?}",
-        config.p2p.peers
-    );
-    assert!(config.p2p.gossip.peers[1].starts_with("/dns4/follower0/tcp/30778/p2p/"));
+    let (first, second) = (&config.p2p.peers[0], &config.p2p.gossip.peers[1]);
+    assert!(first.starts_with("/dns4/node0/tcp/30777/p2p/"), "{first}");
+    assert!(second.starts_with("/dns4/follower0/tcp/30778/p2p/"), "{second}");
     assert_eq!("0.0.0.0:8777".parse(), Ok(config.rpc.listen));
     assert_eq!(vec!["node1".to_owned()], config.rpc.hosts, "the guard against foreign names is on");
 
@@ -119,10 +116,8 @@ fn containers_find_each_other_by_name_and_are_called_on_loopback() {
     for line in published {
         assert!(line.contains("[\"127.0.0.1:"), "{line} is open to other machines");
     }
-    assert!(
-        written(folder.path(), "monitoring/prometheus/prometheus.yml")
-            .contains("[\"node0:9777\", \"node1:9777\", \"follower0:9777\"]")
-    );
+    let prometheus = written(folder.path(), "monitoring/prometheus/prometheus.yml");
+    assert!(prometheus.contains("[\"node0:9777\", \"node1:9777\", \"follower0:9777\"]"));
     assert!(!folder.path().join("node0/data").exists(), "the data are in volumes");
 }
 

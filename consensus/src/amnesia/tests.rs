@@ -1,51 +1,15 @@
 //! Who may sign after a start, and who has to wait.
 
-use types::{Hash, Keypair};
+use parking_lot::Mutex;
+use types::Hash;
 
 use super::*;
-use crate::{Equivocation, Undecided, ValidatorSet};
-
-fn key(seed: u8) -> Keypair {
-    Keypair::from_seed(&[seed; 32])
-}
-
-/// A tip at height 10 with validators of these seeds.
-fn tip(seeds: &[u8]) -> Tip {
-    let members = seeds.iter().map(|seed| (key(*seed).public_key(), 1));
-    let validators = ValidatorSet::new(members).expect("a set");
-    Tip { height: 10, hash: Hash::ZERO, next_validators: validators.clone(), validators }
-}
-
-/// An archive with own proposals of some heights.
-struct Kept(Vec<u64>);
-
-impl Archive for Kept {
-    fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
-        let kept = self.0.iter().filter(|other| **other == height);
-        let own = key(1).address();
-        let block = |_| Undecided { round: 0, proposer: own, seal: None, hash: Hash::ZERO };
-        Ok(kept.map(block).collect())
-    }
-
-    fn body(&self, _: u64, _: &Hash) -> Result<Option<bytes::Bytes>, LedgerFault> {
-        Ok(None)
-    }
-
-    fn compact_block(&self, _: &Hash) -> Result<Option<bytes::Bytes>, LedgerFault> {
-        Ok(None)
-    }
-
-    fn earliest(&self) -> Result<u64, LedgerFault> {
-        Ok(1)
-    }
-
-    fn keep_evidence(&self, _: &[Equivocation]) -> Result<(), LedgerFault> {
-        Ok(())
-    }
-}
+use crate::Undecided;
+use crate::testing::{Kept, key, set_of, tip_of};
 
 #[expect(clippy::unwrap_in_result, reason = "the files of a test can be written")]
-/// What is said of a validator that has signed `signed`, with a log of `log`.
+/// What is said of a validator that has signed `signed`, with a log of `log`; it has kept its own
+/// proposals of the heights `kept`.
 fn asked(
     signed: u64,
     log: Option<u64>,
@@ -58,16 +22,23 @@ fn asked(
         let bytes = [VERSION.as_slice(), &height.to_be_bytes(), b"entries"].concat();
         std::fs::write(&path, bytes).expect("written");
     }
-    let signed = LastSigned { height: signed, round: 0 };
-    withheld(signed, (&tip(seeds), key(1).address()), &Kept(kept.to_vec()), &path)
+    let (own, signed) = (key(1).address(), LastSigned { height: signed, round: 0 });
+    let block = Undecided { round: 0, proposer: own, seal: None, hash: Hash::ZERO };
+    let kept = kept.iter().map(|height| (*height, block.clone())).collect();
+    let tip = tip_of(set_of(seeds.iter().copied()));
+    withheld(signed, (&tip, own), &Kept(Mutex::new(kept)), &path)
 }
+
+const FOUR: &[u8] = &[1, 2, 3, 4];
 
 #[test]
 fn a_validator_that_has_its_log_or_has_signed_nothing_further_signs() {
-    assert_eq!(asked(10, None, &[1, 2, 3, 4], &[]).expect("may start"), None);
-    assert_eq!(asked(0, None, &[1, 2, 3, 4], &[]).expect("may start"), None);
-    assert_eq!(asked(11, Some(11), &[1, 2, 3, 4], &[]).expect("may start"), None);
-    assert_eq!(asked(11, Some(11), &[1], &[]).expect("may start"), None);
+    for (signed, log, seeds) in
+        [(10, None, FOUR), (0, None, FOUR), (11, Some(11), FOUR), (11, Some(11), &[1])]
+    {
+        let withheld = asked(signed, log, seeds, &[]).expect("may start");
+        assert_eq!(withheld, None, "{signed} {log:?} {seeds:?}");
+    }
 }
 
 #[test]

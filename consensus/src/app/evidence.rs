@@ -92,82 +92,56 @@ mod tests {
     //! The engine's evidence as the ports tell it.
 
     use malachitebft_core_types::{Context, NilOrVal, Round, SignedMessage};
-    use types::{Hash, Keypair};
+    use types::{Hash, Signature};
 
     use super::*;
     use crate::engine::context::{Height, Value};
-    use crate::engine::scheme;
+    use crate::testing::key;
 
     fn hash(byte: u8) -> Hash {
         Hash::new([byte; 32])
     }
 
-    fn signature(byte: u8) -> scheme::Signature {
-        types::Signature::new([byte; 64]).into()
+    fn choice(byte: u8, block_hash: Option<Hash>, valid_round: i64) -> SignedChoice {
+        SignedChoice { block_hash, valid_round, signature: Signature::new([byte; 64]) }
+    }
+
+    fn pair(kind: SignedKind, first: SignedChoice, second: SignedChoice) -> Equivocation {
+        Equivocation { validator: key(1).address(), height: 7, round: 2, kind, first, second }
     }
 
     #[test]
     fn both_messages_of_a_pair_are_kept_with_their_signatures() {
-        let validator = Keypair::from_seed(&[1; 32]).address();
+        let validator = key(1).address();
         let (height, round) = (Height(7), Round::new(2));
         let mut evidence =
             MisbehaviorEvidence { proposals: Default::default(), votes: Default::default() };
         let proposal = |byte: u8, valid| {
             let value = Value::from(hash(byte));
             let proposal = Ctx.new_proposal(height, round, value, valid, validator.into());
-            SignedMessage::new(proposal, signature(byte))
+            SignedMessage::new(proposal, Signature::new([byte; 64]).into())
         };
         evidence.proposals.add(proposal(1, Round::Nil), proposal(2, Round::new(1)));
         let vote = |byte: u8, value| {
             let vote = Ctx.new_precommit(height, round, value, validator.into());
-            SignedMessage::new(vote, signature(byte))
+            SignedMessage::new(vote, Signature::new([byte; 64]).into())
         };
         let block = NilOrVal::Val(Value::from(hash(3)));
         evidence.votes.add(vote(3, block), vote(4, NilOrVal::Nil));
 
-        let choice = |byte: u8, block_hash, valid_round| SignedChoice {
-            block_hash,
-            valid_round,
-            signature: types::Signature::new([byte; 64]),
-        };
-        let pair = |kind, first, second| Equivocation {
-            validator,
-            height: 7,
-            round: 2,
-            kind,
-            first,
-            second,
-        };
         let proposed = (choice(1, Some(hash(1)), -1), choice(2, Some(hash(2)), 1));
         let voted = (choice(3, Some(hash(3)), -1), choice(4, None, -1));
-        assert_eq!(
-            pairs(&evidence),
-            [
-                pair(SignedKind::Proposal, proposed.0, proposed.1),
-                pair(SignedKind::Precommit, voted.0, voted.1),
-            ]
-        );
+        let proposed = pair(SignedKind::Proposal, proposed.0, proposed.1);
+        let voted = pair(SignedKind::Precommit, voted.0, voted.1);
+        assert_eq!(pairs(&evidence), [proposed, voted]);
     }
 
     #[test]
     fn two_proposals_of_one_block_prove_nothing_and_are_not_kept() {
-        let pair = |second: u8, valid_round| {
-            let choice = |byte: u8, valid_round| SignedChoice {
-                block_hash: Some(hash(byte)),
-                valid_round,
-                signature: types::Signature::new([byte; 64]),
-            };
-            Equivocation {
-                validator: Keypair::from_seed(&[1; 32]).address(),
-                height: 7,
-                round: 2,
-                kind: SignedKind::Proposal,
-                first: choice(1, -1),
-                second: choice(second, valid_round),
-            }
-        };
-        let proof = pair(2, -1);
-        let all = vec![pair(1, 0), proof, pair(1, 1)];
+        let proposed = |byte: u8, valid_round| choice(byte, Some(hash(byte)), valid_round);
+        let beside = |second| pair(SignedKind::Proposal, proposed(1, -1), second);
+        let proof = beside(proposed(2, -1));
+        let all = vec![beside(proposed(1, 0)), proof, beside(proposed(1, 1))];
         assert_eq!(proofs(all), [proof]);
     }
 }

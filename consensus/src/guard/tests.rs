@@ -1,8 +1,7 @@
 //! The guard over restarts, torn writes and strange files.
 
-use types::Keypair;
-
 use super::*;
+use crate::testing::key;
 
 const A: Hash = Hash::new([1; 32]);
 const B: Hash = Hash::new([2; 32]);
@@ -26,8 +25,7 @@ impl Desk {
     }
 
     fn try_open_in(&self, domain: &Domain, seed: u8) -> Result<Guard, GuardError> {
-        let key = Keypair::from_seed(&[seed; 32]).public_key();
-        Guard::open(self.directory.path(), domain, &key)
+        Guard::open(self.directory.path(), domain, &key(seed).public_key())
     }
 
     fn file(&self) -> File {

@@ -1,13 +1,14 @@
 //! A chain of one validator.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use consensus::{ConsensusFault, Network, StartError, verify_certificate};
+use consensus::{ConsensusFault, Network, StartError};
 use tempfile::TempDir;
 use types::Hash;
 
-use crate::chain::{Disk, Goal, Node, Plan, at_once, domain, key, set};
+use crate::chain::{Disk, Goal, Node, Plan, at_once, key, set};
 
 struct Home {
     directory: TempDir,
@@ -16,8 +17,7 @@ struct Home {
 
 impl Home {
     fn new(name: &str) -> Self {
-        let validators = set([1]);
-        let disk = Disk::new(validators, key(1).address(), 100);
+        let disk = Disk::new(BTreeMap::from([(1, set([1]))]), key(1).address(), 100);
         let plan = Plan {
             name: name.to_owned(),
             seed: 1,
@@ -64,15 +64,9 @@ async fn every_block_has_a_certificate_that_anyone_can_check() {
     home.grow_to(3).await;
     node.stop().await;
     for height in 1..=3 {
-        let (hash, decided) = home.plan.disk.block(height);
-        let certificate =
-            verify_certificate(&domain(Hash::ZERO), &set([1]), height, &hash, &decided.certificate)
-                .expect("a valid certificate");
+        let certificate = home.plan.disk.verified(height, &set([1])).expect("a valid certificate");
         assert_eq!(certificate.signatures.len(), 1);
-        assert!(
-            verify_certificate(&domain(Hash::ZERO), &set([2]), height, &hash, &decided.certificate)
-                .is_err()
-        );
+        assert!(home.plan.disk.verified(height, &set([2])).is_err());
     }
 }
 
@@ -92,13 +86,13 @@ async fn a_restart_goes_on_where_the_chain_was() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proposal_from_before_a_crash_is_finished_without_being_asked() {
     let home = Home::new("alone-unfinished");
-    home.plan.disk.break_from(3);
+    home.plan.disk.faults().broken_from = Some(3);
     let node = home.start().await;
     home.plan.goal.set(3);
     assert!(matches!(node.fault().await, ConsensusFault::Ledger { height: 3, .. }));
     assert_eq!(home.plan.disk.height(), 2);
 
-    home.plan.disk.break_from(u64::MAX);
+    home.plan.disk.faults().broken_from = None;
     home.plan.goal.set(0);
     let node = home.start().await;
     home.plan.disk.reaches(3).await;
@@ -146,9 +140,7 @@ fn sudden_ends_lose_nothing_and_never_contradict() {
     let blocks = home.plan.disk.height();
     assert!(blocks >= 24, "{blocks}");
     for height in 1..=blocks {
-        let (hash, decided) = home.plan.disk.block(height);
-        verify_certificate(&domain(Hash::ZERO), &set([1]), height, &hash, &decided.certificate)
-            .expect("a valid certificate");
+        home.plan.disk.verified(height, &set([1])).expect("a valid certificate");
     }
 }
 

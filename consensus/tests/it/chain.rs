@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,9 +11,10 @@ use async_trait::async_trait;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Certificate, Clock, Config, ConsensusFault, Counters, Decided, Direction,
-    Encoded, Equivocation, Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports,
-    Proposed, Seen, StartError, Timeouts, Tip, Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, CertificateError, Clock, Config, ConsensusFault, Counters,
+    Decided, Direction, Encoded, Equivocation, Handle, Identity, Ledger, LedgerFault, Network,
+    Origin, Pace, Ports, Proposed, Seen, StartError, Timeouts, Tip, Undecided, ValidatorSet,
+    Verdict, verify_certificate,
 };
 use state::timely::{self, Untimely, check_timely};
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ pub(crate) fn domain(genesis_hash: Hash) -> Domain {
 }
 
 /// How long anything may take before a test fails. Generous: machines may be busy.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// How long something is watched that must not happen.
 const WHILE: Duration = Duration::from_secs(2);
@@ -64,22 +64,24 @@ pub(crate) struct Disk {
     own: Address,
     /// Bytes that make each block large.
     filling: usize,
+    faults: Mutex<Faults>,
+}
+
+/// What is wrong with a ledger.
+#[derive(Default)]
+pub(crate) struct Faults {
     /// From this height on, commits fail.
-    broken_from: AtomicU64,
+    pub(crate) broken_from: Option<u64>,
     /// Whether it proposes blocks that no honest ledger takes.
-    lies: AtomicBool,
-    /// Whether it does not know what compact blocks only name.
-    lacks: AtomicBool,
-    /// How many milliseconds its clock is ahead.
-    ahead_ms: AtomicI64,
+    pub(crate) lies: bool,
+    /// Whether it cannot make blocks of their compact blocks, since it does not know what these name.
+    pub(crate) lacks: bool,
+    /// How many milliseconds its clock is ahead of the others', or behind them.
+    pub(crate) ahead_ms: i64,
 }
 
 impl Disk {
-    pub(crate) fn new(validators: ValidatorSet, own: Address, filling: usize) -> Arc<Self> {
-        Self::with_sets(BTreeMap::from([(1, validators)]), own, filling)
-    }
-
-    pub(crate) fn with_sets(
+    pub(crate) fn new(
         validators: BTreeMap<u64, ValidatorSet>,
         own: Address,
         filling: usize,
@@ -90,10 +92,7 @@ impl Disk {
             validators,
             own,
             filling,
-            broken_from: AtomicU64::new(u64::MAX),
-            lies: AtomicBool::new(false),
-            lacks: AtomicBool::new(false),
-            ahead_ms: AtomicI64::new(0),
+            faults: Mutex::default(),
         })
     }
 
@@ -111,22 +110,8 @@ impl Disk {
         self.tip.send_replace(height);
     }
 
-    pub(crate) fn break_from(&self, height: u64) {
-        self.broken_from.store(height, Ordering::SeqCst);
-    }
-
-    pub(crate) fn lie(&self) {
-        self.lies.store(true, Ordering::SeqCst);
-    }
-
-    /// From now on it cannot make blocks of their compact blocks.
-    pub(crate) fn lack(&self) {
-        self.lacks.store(true, Ordering::SeqCst);
-    }
-
-    /// Sets its clock so far ahead of the others', or behind them.
-    pub(crate) fn set_clock(&self, ahead_ms: i64) {
-        self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
+    pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().expect("no test thread panicked")
     }
 
     /// The block of a compact block: its filling is known.
@@ -134,7 +119,7 @@ impl Disk {
         let block = borsh::from_slice::<TestBlock>(compact_block).ok()?;
         let bytes = borsh::to_vec(&TestBlock { filling: vec![7; self.filling], ..block }).ok()?;
         assert_eq!((bytes.len(), Hash::digest(&bytes)), (size, digest));
-        (!self.lacks.load(Ordering::SeqCst)).then(|| bytes.into())
+        (!self.faults().lacks).then(|| bytes.into())
     }
 
     pub(crate) fn height(&self) -> u64 {
@@ -160,15 +145,16 @@ impl Disk {
         self.content().decided.get(&height).cloned().expect("a decided block")
     }
 
+    fn test_block(&self, height: u64) -> TestBlock {
+        borsh::from_slice(&self.block(height).1.bytes).expect("a block")
+    }
+
     pub(crate) fn proposer(&self, height: u64) -> Address {
-        let (_, decided) = self.block(height);
-        let block: TestBlock = borsh::from_slice(&decided.bytes).expect("a block");
-        Address::new(block.proposer)
+        Address::new(self.test_block(height).proposer)
     }
 
     pub(crate) fn timestamp(&self, height: u64) -> u64 {
-        let (_, decided) = self.block(height);
-        borsh::from_slice::<TestBlock>(&decided.bytes).expect("a block").timestamp
+        self.test_block(height).timestamp
     }
 
     /// The set that decides a height.
@@ -181,6 +167,16 @@ impl Disk {
     /// The certificate of a decided block.
     pub(crate) fn certificate(&self, height: u64) -> Certificate {
         Certificate::decode(&self.block(height).1.certificate).expect("a certificate")
+    }
+
+    /// What the certificate of a decided block proves with a set of validators.
+    pub(crate) fn verified(
+        &self,
+        height: u64,
+        set: &ValidatorSet,
+    ) -> Result<Certificate, CertificateError> {
+        let (hash, decided) = self.block(height);
+        verify_certificate(&domain(Hash::ZERO), set, height, &hash, &decided.certificate)
     }
 
     fn previous(content: &Content) -> Hash {
@@ -205,15 +201,12 @@ impl Ledger for Disk {
         if let Some((block, bytes)) = known {
             return Ok(Proposed { hash: block.hash, bytes: bytes.clone() });
         }
+        let lie = [0xbb; 32];
         let block = TestBlock {
             height,
             round,
             timestamp: self.now_ms(),
-            previous: if self.lies.load(Ordering::SeqCst) {
-                [0xbb; 32]
-            } else {
-                *Self::previous(&content).as_bytes()
-            },
+            previous: if self.faults().lies { lie } else { *Self::previous(&content).as_bytes() },
             proposer: *self.own.as_bytes(),
             filling: vec![7; self.filling],
         };
@@ -267,7 +260,7 @@ impl Ledger for Disk {
         if height <= self.height() {
             return Ok(());
         }
-        if height >= self.broken_from.load(Ordering::SeqCst) {
+        if self.faults().broken_from.is_some_and(|broken_from| height >= broken_from) {
             return Err(LedgerFault::new("the disk is full"));
         }
         let mut content = self.content();
@@ -292,7 +285,7 @@ impl Clock for Disk {
     fn now_ms(&self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
         let now = i64::try_from(now).expect("not so late");
-        u64::try_from(now + self.ahead_ms.load(Ordering::SeqCst)).expect("after 1970")
+        u64::try_from(now + self.faults().ahead_ms).expect("after 1970")
     }
 }
 
@@ -326,6 +319,18 @@ impl Archive for Disk {
     fn keep_evidence(&self, _: &[Equivocation]) -> Result<(), LedgerFault> {
         Ok(())
     }
+}
+
+/// Waits until the condition holds, of which nobody tells.
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let wait = async {
+        while !condition() {
+            // The pause of the loop; the deadline is below.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(DEADLINE, wait).await;
+    assert!(waited.is_ok(), "waited {DEADLINE:?} until {what}");
 }
 
 /// Blocks are due up to a height that the test sets.

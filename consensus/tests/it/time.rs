@@ -1,6 +1,6 @@
 //! Validators whose clocks are wrong, and blocks that come at the wrong time.
 
-use consensus::{Direction, Missed};
+use consensus::{Direction, Fit, Missed};
 
 use crate::chain::{V7_FROM, key};
 use crate::town::Town;
@@ -19,21 +19,17 @@ impl Town {
 /// Four validators, the last one with a wrong clock; what the others and it find untimely.
 async fn goes_on_with_a_wrong_clock(name: &str, ahead_ms: i64, missed: [Direction; 2]) {
     let town = Town::new(name, 4, 0).await;
-    town.plans[3].disk.set_clock(ahead_ms);
+    town.plans[3].disk.faults().ahead_ms = ahead_ms;
     // In eight heights each is the first proposer twice.
     let last = V7_FROM + 7;
-    town.set_goal(last);
-    town.reaches(last).await;
+    town.grow_to(last).await;
     town.agree_up_to(last);
     let [others, own] = missed;
     assert!((0..3).all(|at| town.untimely(at, others) > 0), "the others turn its blocks down");
     assert!(town.untimely(3, own) > 0, "and it turns down theirs, and has them all the same");
     let fit = |at: usize| town.node(at).counters.punctuality.fit();
-    assert!(
-        fit(3).proposers > 0 && fit(3).ahead + fit(3).behind == fit(3).proposers,
-        "{:?}",
-        fit(3)
-    );
+    let Fit { proposers, ahead, behind } = fit(3);
+    assert!(proposers > 0 && ahead + behind == proposers, "{:?}", fit(3));
     assert!((0..3).all(|at| fit(at).ahead + fit(at).behind <= 1), "only one clock is wrong");
     let disk = &town.plans[0].disk;
     for height in V7_FROM..=last {
@@ -59,21 +55,18 @@ async fn blocks_of_a_clock_that_is_behind_are_voted_down_and_its_node_takes_what
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_with_a_wrong_clock_that_starts_again_goes_on_taking_what_others_decide() {
     let mut town = Town::new("clock-restart", 4, 0).await;
-    town.plans[3].disk.set_clock(MINUTES_MS);
+    town.plans[3].disk.faults().ahead_ms = MINUTES_MS;
     for height in [V7_FROM + 1, V7_FROM + 3, V7_FROM + 5] {
-        town.set_goal(height);
-        town.reaches(height).await;
+        town.grow_to(height).await;
         town.stop(3).await;
         town.start(3).await;
     }
-    town.plans[3].disk.set_clock(0);
+    town.plans[3].disk.faults().ahead_ms = 0;
     // Once its clock is right, its votes count again: without one of the others they are needed.
     town.stop(0).await;
     let last = V7_FROM + 9;
-    town.set_goal(last);
-    town.reaches(last).await;
-    let nodes = town.nodes.iter().flatten();
-    assert_eq!(nodes.map(|node| node.handle.counters().refusals.get()).sum::<u64>(), 0);
+    town.grow_to(last).await;
+    assert_eq!(town.refusals(), 0);
     town.start(0).await;
     town.reaches(last).await;
     town.agree_up_to(last);

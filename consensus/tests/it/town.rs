@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use consensus::{Network, ValidatorSet, peer_id, verify_certificate};
+use consensus::{Network, ValidatorSet, peer_id};
 use tempfile::TempDir;
 use types::Hash;
 
-use crate::chain::{
-    DEADLINE, Disk, Goal, Node, Plan, at_once, domain, free_address, key, node_key, set,
-};
+use crate::chain::{Disk, Goal, Node, Plan, at_once, eventually, free_address, key, node_key, set};
 
 /// A body of several parts.
 const FILLING: usize = 300_000;
@@ -73,7 +70,7 @@ impl Town {
                         open: false,
                     },
                     genesis: Hash::ZERO,
-                    disk: Disk::with_sets(sets.clone(), key(*seed).address(), FILLING),
+                    disk: Disk::new(sets.clone(), key(*seed).address(), FILLING),
                     goal: Goal::new(0),
                     may_sign: at_once(),
                 }
@@ -85,7 +82,11 @@ impl Town {
     }
 
     pub(crate) async fn start_all(&mut self) {
-        for at in 0..self.plans.len() {
+        self.start_each(0..self.plans.len()).await;
+    }
+
+    pub(crate) async fn start_each(&mut self, nodes: impl IntoIterator<Item = usize>) {
+        for at in nodes {
             self.start(at).await;
         }
     }
@@ -98,6 +99,12 @@ impl Town {
         self.nodes[at].take().expect("a running node").stop().await;
     }
 
+    pub(crate) async fn stop_each(&mut self, nodes: impl IntoIterator<Item = usize>) {
+        for at in nodes {
+            self.stop(at).await;
+        }
+    }
+
     pub(crate) fn node(&self, at: usize) -> &Node {
         self.nodes[at].as_ref().expect("a running node")
     }
@@ -105,13 +112,7 @@ impl Town {
     /// Waits until a node has started its network again because others did not hear it.
     pub(crate) async fn restarts_its_network(&self, at: usize) {
         let restarts = &self.node(at).counters.network_restarts;
-        let restarted = async {
-            while restarts.get() == 0 {
-                // A counter tells nobody that it changed; the deadline is below.
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, restarted).await.expect("it starts its network again");
+        eventually("it starts its network again", || restarts.get() > 0).await;
     }
 
     pub(crate) async fn stop_all(mut self) -> Vec<Arc<Disk>> {
@@ -132,6 +133,12 @@ impl Town {
         }
     }
 
+    /// Sets the goal of all nodes and waits until all that run have reached it.
+    pub(crate) async fn grow_to(&self, height: u64) {
+        self.set_goal(height);
+        self.reaches(height).await;
+    }
+
     /// Waits until all running nodes have the height.
     pub(crate) async fn reaches(&self, height: u64) {
         for (plan, node) in self.plans.iter().zip(&self.nodes) {
@@ -143,19 +150,11 @@ impl Town {
 
     /// Checks that all nodes that have a block have the same one, and that it is certified.
     pub(crate) fn agree_up_to(&self, height: u64) {
+        let first = &self.plans[0].disk;
         for height in 1..=height {
-            let mut blocks = self.plans.iter().map(|plan| plan.disk.block(height));
-            let (hash, _) = blocks.next().expect("a node");
-            for (other, decided) in blocks {
-                assert_eq!(hash, other, "height {height}");
-                let checked = verify_certificate(
-                    &domain(Hash::ZERO),
-                    &self.plans[0].disk.set_of(height),
-                    height,
-                    &hash,
-                    &decided.certificate,
-                );
-                checked.expect("a valid certificate");
+            for disk in self.plans[1..].iter().map(|plan| &plan.disk) {
+                assert_eq!(first.block(height).0, disk.block(height).0, "height {height}");
+                disk.verified(height, &first.set_of(height)).expect("a valid certificate");
             }
         }
     }
@@ -167,7 +166,11 @@ impl Town {
 
     /// How many compact blocks were not enough for a node.
     pub(crate) fn asked_for(&self, at: usize) -> u64 {
-        let node = self.nodes[at].as_ref().expect("a running node");
-        node.counters.incomplete_compact_blocks.get()
+        self.node(at).counters.incomplete_compact_blocks.get()
+    }
+
+    /// How often running nodes refused to sign.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.nodes.iter().flatten().map(|node| node.counters.refusals.get()).sum()
     }
 }

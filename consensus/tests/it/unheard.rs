@@ -94,8 +94,7 @@ async fn a_validator_is_heard_again_although_its_peers_missed_that_it_was_gone()
     let mut town = Town::planned("unheard", 4, 0, &BTreeMap::from([(1, set(1..=4))]));
     let lines = town.reaches_others_by_lines(0).await;
     town.start_all().await;
-    town.set_goal(3);
-    town.reaches(3).await;
+    town.grow_to(3).await;
     // The others are no quorum.
     town.stop(1).await;
     let held: Vec<_> = lines.iter().map(Line::release_later).collect();

@@ -240,7 +240,8 @@ mod tests {
     use super::super::agent::tests::published;
     use super::{CallAnswer, CallState, Closed};
     use crate::openai::ApiFault;
-    use crate::record::{Bill, Called, Delivery, Phase, Record, RequestId, Work};
+    use crate::record::{Bill, Called, Phase, Record, Work};
+    use crate::testing;
 
     fn settled(status: &str) -> Value {
         let method = published(true).method("judge").unwrap().clone();
@@ -273,28 +274,14 @@ mod tests {
         };
         let Closed { paid_micro, burned_micro } = state.closed().unwrap();
         let bill = Bill {
-            run: state.call_id,
             status: state.status.clone(),
             reward_micro: paid_micro,
             network_fee_micro: burned_micro,
-            fees_micro: 30,
-            settlement_tx: None,
             block: Some(9),
+            ..testing::bill(state.call_id)
         };
-        let record = Record {
-            id: RequestId(1),
-            key: crate::keys::KeyId(1),
-            body: Hash::ZERO,
-            name: None,
-            created_ms: 5_000,
-            model: String::new(),
-            work: Work::Call(called.clone()),
-            max_fee_micro: 5_000,
-            reserved_micro: 5_100,
-            phase: Phase::Settled(bill.clone()),
-            included: Vec::new(),
-            delivery: Delivery::Done,
-        };
+        let work = Work::Call(called.clone());
+        let record = Record { work, ..testing::record(Phase::Settled(bill.clone())) };
         CallAnswer::new((&record, &bill), &called, method, state).map(|answer| answer.0)
     }
 
@@ -304,14 +291,9 @@ mod tests {
         assert_eq!(Some(Closed { paid_micro: 2_027, burned_micro: 600 }), state.closed());
         let told = answered(&state).unwrap();
         assert_eq!(json!({ "verdict": "good", "arg1": "-7" }), told["answer"]);
-        assert_eq!(
-            (json!(3), json!(2)),
-            (told["committee"]["size"].clone(), told["committee"]["agreeing"].clone())
-        );
-        assert_eq!(
-            (json!(42), json!(2_657)),
-            (told["usage"]["total_tokens"].clone(), told["usage"]["cost_micro"].clone())
-        );
+        let (committee, usage) = (&told["committee"], &told["usage"]);
+        assert_eq!((&json!(3), &json!(2)), (&committee["size"], &committee["agreeing"]));
+        assert_eq!((&json!(42), &json!(2_657)), (&usage["total_tokens"], &usage["cost_micro"]));
         assert_eq!(json!(9), told["ombra"]["block"]);
     }
 
@@ -326,27 +308,18 @@ mod tests {
         told["threshold"] = json!(2);
         let told = answered(&state(told)).unwrap();
         assert_eq!(json!("good"), told["answers"][0]["answer"]["verdict"]);
-        assert!(
-            told["answers"][1]["error"].as_str().unwrap().contains("not an answer of the method")
-        );
-        assert_eq!(
-            (json!("threshold"), Value::Null),
-            (told["committee"]["consensus"].clone(), told["usage"]["fuel"].clone())
-        );
+        let error = told["answers"][1]["error"].as_str().unwrap();
+        assert!(error.contains("not an answer of the method"), "{error}");
+        assert_eq!("threshold", told["committee"]["consensus"]);
+        assert_eq!(Value::Null, told["usage"]["fuel"]);
     }
 
     #[test]
     fn a_call_without_an_answer_says_why() {
         let fault = answered(&state(settled("failed"))).unwrap_err();
-        assert_eq!(
-            (502, "call_failed_paid", Some(false)),
-            (fault.status, fault.code, fault.should_retry)
-        );
-        assert!(
-            fault.message.ends_with("the agent failed: the review is empty"),
-            "{}",
-            fault.message
-        );
+        let ApiFault { status, code, should_retry, message, .. } = fault;
+        assert_eq!((502, "call_failed_paid", Some(false)), (status, code, should_retry));
+        assert!(message.ends_with("the agent failed: the review is empty"), "{message}");
         let mut split = settled("failed");
         split.as_object_mut().unwrap().remove("agreeing");
         split["rounds"][0]["members"] = json!([{ "reveal": { "reason": "out of time" } }]);

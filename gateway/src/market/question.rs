@@ -328,11 +328,8 @@ mod tests {
         few["enough"] = json!(false);
         let fault = draft(&good()).unwrap().priced(&few, PRICES, 1_000_000).unwrap_err();
         assert_eq!((503, "no_miner"), (fault.status, fault.code));
-        assert!(
-            fault.message.contains("3 miners are needed, but only 2 can be drawn"),
-            "{}",
-            fault.message
-        );
+        let why = "3 miners are needed, but only 2 can be drawn";
+        assert!(fault.message.contains(why), "{}", fault.message);
         let asked = AskedCall { cost_micro_max: Some(5_000), ..good() };
         let fault = draft(&asked).unwrap().priced(&estimate(), PRICES, 1_000_000).unwrap_err();
         assert_eq!(Some("max_cost_micro"), fault.param.as_deref());

@@ -71,27 +71,16 @@ mod tests {
 
     use std::sync::Arc;
 
-    use parking_lot::Mutex;
-
     use super::Asking;
     use crate::openai::ApiFault;
     use crate::operate::{Counters, Event, Interface};
-
-    #[derive(Debug, Default)]
-    struct Told(Mutex<Vec<Event>>);
-
-    impl Counters for Told {
-        fn count(&self, event: Event) {
-            self.0.lock().push(event);
-        }
-    }
+    use crate::testing::Told;
 
     /// What is counted of somebody who asks.
     fn counted(tell: impl FnOnce(Asking)) -> Vec<&'static str> {
         let told = Arc::new(Told::default());
         let counters: Arc<dyn Counters> = Arc::<Told>::clone(&told);
         tell(Asking::over(Interface::Mcp, &counters));
-        let events = told.0.lock().clone();
         let outcome = |event| match event {
             Event::Asked { interface: Interface::Mcp, outcome } => outcome,
             Event::Asked { .. }
@@ -99,20 +88,18 @@ mod tests {
             | Event::Claimed { .. }
             | Event::Ended { .. } => panic!("{event:?}"),
         };
-        events.into_iter().map(outcome).collect()
+        told.news().into_iter().map(outcome).collect()
     }
 
     #[test]
     fn who_asks_is_counted_once_by_what_was_told_last() {
         assert_eq!(["hung_up"], *counted(drop));
-        assert_eq!(
-            ["answered"],
-            *counted(|asking| {
-                let first = asking.clone();
-                drop(asking);
-                first.done();
-            })
-        );
+        let answered = counted(|asking| {
+            let first = asking.clone();
+            drop(asking);
+            first.done();
+        });
+        assert_eq!(["answered"], *answered);
         assert_eq!(["running"], *counted(|asking| asking.running()));
         let no_miner = counted(|asking| {
             asking.failed(&ApiFault::no_miner());

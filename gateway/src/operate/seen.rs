@@ -85,36 +85,23 @@ mod tests {
     use types::Hash;
 
     use super::Seen;
-    use crate::keys::KeyId;
-    use crate::record::{Delivery, Included, Phase, Purpose, Record, RequestId};
+    use crate::record::{Included, Phase, Purpose, Record};
+    use crate::testing::record;
 
-    fn record(phase: Phase, is_on_chain: bool) -> Record {
-        let request = Included { hash: Hash::ZERO, purpose: Purpose::Request };
-        Record {
-            id: RequestId(1),
-            key: KeyId(1),
-            body: Hash::ZERO,
-            name: None,
-            created_ms: 0,
-            model: "ombra".to_owned(),
-            work: crate::record::Work::Run,
-            max_fee_micro: 1_000,
-            reserved_micro: 1_100,
-            phase,
-            included: if is_on_chain { vec![request] } else { Vec::new() },
-            delivery: Delivery::Waiting,
-        }
+    fn on_chain(phase: Phase) -> Record {
+        let included = vec![Included { hash: Hash::ZERO, purpose: Purpose::Request }];
+        Record { included, ..record(phase) }
     }
 
     #[test]
     fn what_is_reserved_is_in_escrow_once_it_is_on_the_chain() {
         let run = Hash::ZERO;
         let open = [
-            record(Phase::Reserved, false),
-            record(Phase::Signed { run }, false),
-            record(Phase::Sent { run, since_ms: 1 }, true),
-            record(Phase::Running { run }, true),
-            record(Phase::Running { run }, true),
+            record(Phase::Reserved),
+            record(Phase::Signed { run }),
+            on_chain(Phase::Sent { run, since_ms: 1 }),
+            on_chain(Phase::Running { run }),
+            on_chain(Phase::Running { run }),
         ];
         let before = Seen { balance_micro: Some(5_000), reserved_micro: 7, ..Seen::default() };
         let seen = before.of_store(&open, 1, Some(9));

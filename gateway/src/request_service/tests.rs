@@ -12,27 +12,18 @@ use wallet::Client;
 
 use super::{Job, Parts, RequestService};
 use crate::chain::Node;
-use crate::keys::hash_of;
 use crate::model::Model;
 use crate::money::Limits;
 use crate::question::Question;
-use crate::record::{Delivery, RequestId, Work};
+use crate::record::{Delivery, RequestId};
 use crate::settings::Settings;
-use crate::store::{NewRequest, Store};
-
-#[derive(Debug)]
-struct StillClock;
-
-impl Clock for StillClock {
-    fn now_ms(&self) -> u64 {
-        1_800_000_000_000
-    }
-}
+use crate::store::Store;
+use crate::testing::{TestClock, wants};
 
 /// A service whose node is away.
 fn service(folder: &TempDir) -> Arc<RequestService> {
     let key = Keypair::from_seed(&[7; 32]);
-    let clock: Arc<dyn Clock> = Arc::new(StillClock);
+    let clock: Arc<dyn Clock> = TestClock::new();
     let path = folder.path().join("store");
     let store = Store::open(&path, key.address(), None, Arc::clone(&clock)).unwrap();
     let client = Client::new("http://127.0.0.1:9").unwrap();
@@ -47,21 +38,11 @@ async fn who_hangs_up_while_the_request_is_taken_in_is_known_to_be_gone() {
     let folder = tempfile::tempdir().unwrap();
     let service = service(&folder);
     let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
-    let new = NewRequest {
-        key,
-        body: hash_of("body"),
-        name: None,
-        is_retry: false,
-        model: "ombra".to_owned(),
-        work: Work::Run,
-        max_fee_micro: 1_000,
-        micro: 1_100,
-        balance_micro: 1_000_000,
-    };
     let (prompt, blob, model) = ("{}".to_owned(), None, Model::Any);
     let question = Question { prompt, blob, model, max_fee_micro: 1_000, steps_max: 1 };
     {
-        let mut taking = std::pin::pin!(service.take(new, Job::Ask(question)));
+        let mut taking =
+            std::pin::pin!(service.take(wants(&key, "body", 1_100), Job::Ask(question)));
         assert!(futures::poll!(&mut taking).is_pending());
     }
     let is_known = async {

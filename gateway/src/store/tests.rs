@@ -2,11 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use agent::clock::Clock;
 use miner::outbox::{Rows as _, Slip, Verdict};
-use parking_lot::Mutex;
 use tempfile::TempDir;
 use types::{Address, Hash};
 use wallet::ChainIdentity;
@@ -16,36 +14,10 @@ use super::{
 };
 use crate::keys::{Key, hash_of};
 use crate::money::{Budget, Limits, Period, Refused};
-use crate::operate::{Counters, Event};
-use crate::record::{Bill, Delivery, Phase, Purpose, RequestId, Unpaid, Work};
+use crate::operate::Event;
+use crate::record::{Bill, Delivery, Phase, Purpose, RequestId, Unpaid};
+use crate::testing::{self, NOW_MS, TestClock, Told, wants};
 
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-/// Everything that was counted.
-#[derive(Debug, Default)]
-struct Told(Mutex<Vec<Event>>);
-
-impl Counters for Told {
-    fn count(&self, event: Event) {
-        self.0.lock().push(event);
-    }
-}
-
-impl Told {
-    /// What was counted since this was asked last.
-    fn news(&self) -> Vec<Event> {
-        std::mem::take(&mut *self.0.lock())
-    }
-}
-
-const NOW_MS: u64 = 1_800_000_000_000;
 const WALLET: Address = Address::new([7; 20]);
 
 struct Bench {
@@ -57,7 +29,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Arc::new(TestClock(AtomicU64::new(NOW_MS)));
+        let clock = TestClock::new();
         let store = open(&folder.path().join("store"), &clock).unwrap();
         Self { store, clock, folder }
     }
@@ -69,11 +41,6 @@ impl Bench {
         (Self { store, ..bench }, told)
     }
 
-    /// Some time passes.
-    fn pass(&self, ms: u64) {
-        self.clock.0.fetch_add(ms, Ordering::SeqCst);
-    }
-
     /// The same after the process was killed and started again.
     fn again(self) -> Self {
         let Self { store, clock, folder } = self;
@@ -82,14 +49,25 @@ impl Bench {
         Self { store, clock, folder }
     }
 
+    /// The same with a key that has no limits.
+    async fn with_key() -> (Self, Key) {
+        let bench = Self::new();
+        let key = bench.key(Limits::default()).await;
+        (bench, key)
+    }
+
     async fn key(&self, limits: Limits) -> Key {
         self.store.new_key("one", limits).await.unwrap().0
+    }
+
+    async fn admit(&self, request: NewRequest) -> Admission {
+        self.store.admit(request).await.unwrap()
     }
 
     async fn signed(&self, id: RequestId, nonce: u64) -> Slip {
         let slip = Slip { nonce, hash: Hash::digest(&nonce.to_be_bytes()), text: "{}".to_owned() };
         let about = About::Request { id, purpose: Purpose::Request };
-        let phase = Phase::Signed { run: Hash::digest(b"run") };
+        let phase = Phase::Signed { run: run() };
         self.store.sign(&slip, about, Some(phase)).await.unwrap();
         slip
     }
@@ -104,29 +82,21 @@ fn open(path: &Path, clock: &Arc<TestClock>) -> Result<Store, OpenError> {
     Store::open(path, WALLET, None, clock)
 }
 
-fn wants(key: &Key, body: &str, micro: u64) -> NewRequest {
-    NewRequest {
-        key: key.clone(),
-        body: hash_of(body),
-        name: None,
-        is_retry: false,
-        model: "ombra".to_owned(),
-        work: Work::Run,
-        max_fee_micro: micro - 10,
-        micro,
-        balance_micro: 1_000_000,
-    }
+/// Limits with this budget and no other.
+fn budget(micro: u64, per: Period) -> Limits {
+    Limits { budget: Some(Budget { micro, per }), ..Limits::default() }
+}
+
+fn run() -> Hash {
+    Hash::digest(b"run")
 }
 
 fn bill() -> Phase {
     Phase::Settled(Bill {
-        run: Hash::digest(b"run"),
-        status: "completed".to_owned(),
         reward_micro: 30,
         network_fee_micro: 100,
         fees_micro: 7,
-        settlement_tx: None,
-        block: None,
+        ..testing::bill(run())
     })
 }
 
@@ -142,8 +112,7 @@ fn new(admission: &Admission) -> RequestId {
 #[tokio::test]
 async fn ten_requests_at_once_cannot_use_a_budget_twice() {
     let bench = Bench::new();
-    let budget = Some(Budget { micro: 1_000, per: Period::Day });
-    let key = bench.key(Limits { budget, ..Limits::default() }).await;
+    let key = bench.key(budget(1_000, Period::Day)).await;
     let bodies: Vec<String> = (0..10).map(|number| format!("body {number}")).collect();
     let all = bodies.iter().map(|body| bench.store.admit(wants(&key, body, 300)));
     let admissions = futures::future::join_all(all).await;
@@ -158,9 +127,8 @@ async fn ten_requests_at_once_cannot_use_a_budget_twice() {
 
 #[tokio::test]
 async fn what_is_left_is_released_once_however_often_the_end_is_written() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
-    let id = new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+    let (bench, key) = Bench::with_key().await;
+    let id = new(&bench.admit(wants(&key, "a", 500)).await);
     let bench = bench.again();
     for _ in 0..2 {
         bench.store.advance(id, bill()).await.unwrap();
@@ -168,101 +136,93 @@ async fn what_is_left_is_released_once_however_often_the_end_is_written() {
     }
     assert_eq!(bill(), bench.phase(id));
     let standing = &bench.store.keys().unwrap()[0];
-    assert_eq!(
-        (0, 137, 0),
-        (standing.tally.open, standing.tally.spent_micro, standing.tally.reserved_micro)
-    );
+    assert_eq!(0, standing.tally.open);
+    assert_eq!((137, 0), (standing.tally.spent_micro, standing.tally.reserved_micro));
     assert_eq!((137, 0), (standing.today.spent_micro, standing.today.reserved_micro));
     assert_eq!(0, bench.store.open_requests().unwrap().len());
 }
 
 #[tokio::test]
 async fn the_wallet_is_not_promised_twice_either() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
+    let (bench, key) = Bench::with_key().await;
     let poor = |body: &str, micro| NewRequest { balance_micro: 1_000, ..wants(&key, body, micro) };
-    let first = new(&bench.store.admit(poor("a", 700)).await.unwrap());
+    let first = new(&bench.admit(poor("a", 700)).await);
     let left = Admission::WalletEmpty { left_micro: 300 };
-    assert_eq!(left, bench.store.admit(poor("b", 301)).await.unwrap());
+    assert_eq!(left, bench.admit(poor("b", 301)).await);
     // Its escrow is on the chain: what the wallet has is without it, and only fees may still go.
     let slip = bench.signed(first, 0).await;
     bench.store.resolve(&slip, &Verdict::Included).await.unwrap();
     let rest = NewRequest { balance_micro: 300, ..wants(&key, "b", 291) };
-    assert_eq!(Admission::WalletEmpty { left_micro: 290 }, bench.store.admit(rest).await.unwrap());
+    assert_eq!(Admission::WalletEmpty { left_micro: 290 }, bench.admit(rest).await);
     let rest = NewRequest { balance_micro: 300, ..wants(&key, "b", 290) };
-    new(&bench.store.admit(rest).await.unwrap());
+    new(&bench.admit(rest).await);
 }
 
 #[tokio::test]
 async fn an_idempotency_key_follows_the_same_request_and_no_other_body() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
+    let (bench, key) = Bench::with_key().await;
     let named = |body: &str| NewRequest { name: Some(hash_of("name")), ..wants(&key, body, 500) };
-    let id = new(&bench.store.admit(named("a")).await.unwrap());
+    let id = new(&bench.admit(named("a")).await);
     let bench = bench.again();
     let known = Admission::Known(Attached(id));
-    assert_eq!(known, bench.store.admit(named("a")).await.unwrap());
-    assert_eq!(Admission::NameReused, bench.store.admit(named("b")).await.unwrap());
+    assert_eq!(known, bench.admit(named("a")).await);
+    assert_eq!(Admission::NameReused, bench.admit(named("b")).await);
     bench.store.advance(id, bill()).await.unwrap();
-    assert_eq!(known, bench.store.admit(named("a")).await.unwrap());
-    bench.clock.0.fetch_add(24 * 60 * 60 * 1_000, Ordering::SeqCst);
-    let next = new(&bench.store.admit(named("b")).await.unwrap());
+    assert_eq!(known, bench.admit(named("a")).await);
+    bench.clock.pass(24 * 60 * 60 * 1_000);
+    let next = new(&bench.admit(named("b")).await);
     // One that nobody was paid for is forgotten.
     bench.store.advance(next, unpaid()).await.unwrap();
-    new(&bench.store.admit(named("c")).await.unwrap());
+    new(&bench.admit(named("c")).await);
 }
 
 #[tokio::test]
 async fn a_retry_attaches_to_the_oldest_lost_request_that_nobody_picked_up() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
+    let (bench, key) = Bench::with_key().await;
     let again = || NewRequest { is_retry: true, ..wants(&key, "a", 500) };
-    let first = new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
-    let second = new(&bench.store.admit(again()).await.unwrap());
+    let first = new(&bench.admit(wants(&key, "a", 500)).await);
+    let second = new(&bench.admit(again()).await);
     assert_ne!(first, second, "a connection waits for the first");
     for id in [second, first] {
         bench.store.deliver(id, Delivery::Lost).await.unwrap();
     }
     let other = NewRequest { body: hash_of("b"), ..again() };
-    new(&bench.store.admit(other).await.unwrap());
-    assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
-    assert_eq!(Admission::Known(Attached(second)), bench.store.admit(again()).await.unwrap());
-    let third = new(&bench.store.admit(again()).await.unwrap());
+    new(&bench.admit(other).await);
+    assert_eq!(Admission::Known(Attached(first)), bench.admit(again()).await);
+    assert_eq!(Admission::Known(Attached(second)), bench.admit(again()).await);
+    let third = new(&bench.admit(again()).await);
     // Who is killed has lost all connections.
     bench.store.deliver(second, Delivery::Done).await.unwrap();
     let bench = bench.again();
     bench.store.lose_connections().await.unwrap();
-    assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
-    assert_eq!(Admission::Known(Attached(third)), bench.store.admit(again()).await.unwrap());
+    assert_eq!(Admission::Known(Attached(first)), bench.admit(again()).await);
+    assert_eq!(Admission::Known(Attached(third)), bench.admit(again()).await);
     // After an hour nobody means it any more.
     bench.store.deliver(first, Delivery::Lost).await.unwrap();
-    bench.clock.0.fetch_add(60 * 60 * 1_000, Ordering::SeqCst);
-    new(&bench.store.admit(again()).await.unwrap());
+    bench.clock.pass(60 * 60 * 1_000);
+    new(&bench.admit(again()).await);
     // Without the word that it is a retry, the same is asked anew.
-    new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+    new(&bench.admit(wants(&key, "a", 500)).await);
 }
 
 #[tokio::test]
 async fn a_retry_finds_what_was_lost_just_before_it() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
+    let (bench, key) = Bench::with_key().await;
     let again = || NewRequest { is_retry: true, ..wants(&key, "a", 500) };
-    let first = new(&bench.store.admit(wants(&key, "a", 500)).await.unwrap());
+    let first = new(&bench.admit(wants(&key, "a", 500)).await);
     // Nobody has waited for that yet.
     let lost = bench.store.deliver_next(first, Delivery::Lost).expect("few changes wait");
-    assert_eq!(Admission::Known(Attached(first)), bench.store.admit(again()).await.unwrap());
+    assert_eq!(Admission::Known(Attached(first)), bench.admit(again()).await);
     lost.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_transaction_is_in_the_outbox_until_its_fate_is_written() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
+    let (bench, key) = Bench::with_key().await;
     let mut ids = Vec::new();
     for body in ["a", "b", "c"] {
-        ids.push(new(&bench.store.admit(wants(&key, body, 500)).await.unwrap()));
+        ids.push(new(&bench.admit(wants(&key, body, 500)).await));
     }
-    let run = Hash::digest(b"run");
     for (nonce, id) in (0..).zip(&ids) {
         bench.signed(*id, nonce).await;
     }
@@ -279,7 +239,8 @@ async fn a_transaction_is_in_the_outbox_until_its_fate_is_written() {
     assert_eq!(0, bench.store.nonces().unwrap().len());
     let phases: Vec<Phase> = ids.iter().map(|id| bench.phase(*id)).collect();
     let refused = Phase::Refused { code: "INSUFFICIENT_BALANCE".to_owned() };
-    assert_eq!(vec![Phase::Sent { run, since_ms: NOW_MS }, Phase::Reserved, refused], phases);
+    let sent = Phase::Sent { run: run(), since_ms: NOW_MS };
+    assert_eq!(vec![sent, Phase::Reserved, refused], phases);
     let sent = bench.store.request(ids[0]).unwrap().unwrap();
     assert_eq!(Some(slips[0].hash), sent.request_tx());
 }
@@ -339,15 +300,14 @@ async fn a_store_is_of_one_wallet_one_chain_and_one_process() {
 #[tokio::test]
 async fn the_client_on_standard_input_gets_no_new_budget_by_a_new_start() {
     let bench = Bench::new();
-    let budget = Some(Budget { micro: 100, per: Period::Ever });
-    let limits = Limits { budget, ..Limits::default() };
+    let limits = budget(100, Period::Ever);
     let key = bench.store.process_key(limits.clone()).await.unwrap();
-    let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
+    let id = new(&bench.admit(wants(&key, "a", 80)).await);
     bench.store.advance(id, bill()).await.unwrap();
     let bench = bench.again();
     let same = bench.store.process_key(limits).await.unwrap();
     assert_eq!(key.id, same.id);
-    let refused = bench.store.admit(wants(&same, "b", 80)).await.unwrap();
+    let refused = bench.admit(wants(&same, "b", 80)).await;
     assert!(matches!(refused, Admission::Refused(Refused::Budget { .. })), "{refused:?}");
     let stricter = Limits { rpm: Some(1), ..Limits::default() };
     assert_eq!(stricter, bench.store.process_key(stricter.clone()).await.unwrap().limits);
@@ -356,25 +316,22 @@ async fn the_client_on_standard_input_gets_no_new_budget_by_a_new_start() {
 
 #[tokio::test]
 async fn a_run_is_taken_back_while_it_waits_and_at_no_other_time() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
-    let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
+    let (bench, key) = Bench::with_key().await;
+    let id = new(&bench.admit(wants(&key, "a", 80)).await);
     assert_eq!(TakenBack::TooEarly, bench.store.take_back(id).await.unwrap());
-    let run = Hash::digest(b"run");
-    bench.store.advance(id, Phase::Sent { run, since_ms: NOW_MS }).await.unwrap();
-    assert_eq!(TakenBack::Marked(run), bench.store.take_back(id).await.unwrap());
-    assert_eq!(Phase::Sent { run, since_ms: 0 }, bench.phase(id));
-    bench.store.advance(id, Phase::Running { run }).await.unwrap();
+    bench.store.advance(id, Phase::Sent { run: run(), since_ms: NOW_MS }).await.unwrap();
+    assert_eq!(TakenBack::Marked(run()), bench.store.take_back(id).await.unwrap());
+    assert_eq!(Phase::Sent { run: run(), since_ms: 0 }, bench.phase(id));
+    bench.store.advance(id, Phase::Running { run: run() }).await.unwrap();
     assert_eq!(TakenBack::Claimed, bench.store.take_back(id).await.unwrap());
-    assert_eq!(Phase::Running { run }, bench.phase(id));
+    assert_eq!(Phase::Running { run: run() }, bench.phase(id));
     bench.store.advance(id, unpaid()).await.unwrap();
     assert_eq!(TakenBack::Over, bench.store.take_back(id).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_repetition_is_found_without_being_priced() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
+    let (bench, key) = Bench::with_key().await;
     let named = NewRequest { name: Some(hash_of("name")), ..wants(&key, "a", 500) };
     let identity = |name: &str, body: &str| Identity {
         key: key.id,
@@ -384,7 +341,7 @@ async fn a_repetition_is_found_without_being_priced() {
     };
     let found = async |identity| bench.store.repeated(identity).await.unwrap();
     assert_eq!(None, found(identity("name", "a")).await);
-    let id = new(&bench.store.admit(named).await.unwrap());
+    let id = new(&bench.admit(named).await);
     assert_eq!(Some(Admission::Known(Attached(id))), found(identity("name", "a")).await);
     assert_eq!(Some(Admission::NameReused), found(identity("name", "b")).await);
     assert_eq!(None, found(identity("other", "a")).await);
@@ -396,42 +353,39 @@ async fn a_repetition_is_found_without_being_priced() {
 
 #[tokio::test]
 async fn a_key_finds_its_own_runs_only() {
-    let bench = Bench::new();
-    let key = bench.key(Limits::default()).await;
-    let id = new(&bench.store.admit(wants(&key, "a", 80)).await.unwrap());
+    let (bench, key) = Bench::with_key().await;
+    let id = new(&bench.admit(wants(&key, "a", 80)).await);
     bench.signed(id, 1).await;
-    let run = Hash::digest(b"run");
-    let found = bench.store.request_that_made(key.id, run).unwrap();
+    let found = bench.store.request_that_made(key.id, run()).unwrap();
     assert_eq!(Some(id), found.map(|record| record.id));
     let other = bench.store.process_key(Limits::default()).await.unwrap();
-    assert_eq!(None, bench.store.request_that_made(other.id, run).unwrap());
+    assert_eq!(None, bench.store.request_that_made(other.id, run()).unwrap());
 }
 
 #[tokio::test]
 async fn a_request_is_counted_when_it_is_claimed_and_when_it_ends_once_each() {
     let (bench, told) = Bench::counted();
     let key = bench.key(Limits::default()).await;
-    let id = new(&bench.store.admit(wants(&key, "body", 300)).await.unwrap());
-    let run = Hash::digest(b"run");
+    let id = new(&bench.admit(wants(&key, "body", 300)).await);
     let slip = bench.signed(id, 0).await;
     bench.store.resolve(&slip, &Verdict::Included).await.unwrap();
     assert_eq!(Vec::<Event>::new(), told.news());
-    bench.pass(400);
-    bench.store.advance(id, Phase::Running { run }).await.unwrap();
+    bench.clock.pass(400);
+    bench.store.advance(id, Phase::Running { run: run() }).await.unwrap();
     assert_eq!(vec![Event::Claimed { after_ms: 400 }], told.news());
     // The claim lapses, and another miner comes.
-    bench.pass(100);
-    bench.store.advance(id, Phase::Sent { run, since_ms: 1 }).await.unwrap();
-    bench.store.advance(id, Phase::Running { run }).await.unwrap();
+    bench.clock.pass(100);
+    bench.store.advance(id, Phase::Sent { run: run(), since_ms: 1 }).await.unwrap();
+    bench.store.advance(id, Phase::Running { run: run() }).await.unwrap();
     assert_eq!(Vec::<Event>::new(), told.news());
-    bench.pass(200);
+    bench.clock.pass(200);
     bench.store.advance(id, bill()).await.unwrap();
     let (outcome, micro) = ("paid", 137);
     let paid = Event::Ended { outcome, micro, after_ms: 700, answer_ms: Some(300) };
     assert_eq!(vec![paid], told.news());
     bench.store.advance(id, bill()).await.unwrap();
     assert_eq!(Vec::<Event>::new(), told.news());
-    let other = new(&bench.store.admit(wants(&key, "other", 300)).await.unwrap());
+    let other = new(&bench.admit(wants(&key, "other", 300)).await);
     bench.store.advance(other, unpaid()).await.unwrap();
     let (outcome, micro) = ("no_miner", 5);
     let lost = Event::Ended { outcome, micro, after_ms: 0, answer_ms: None };
@@ -441,12 +395,11 @@ async fn a_request_is_counted_when_it_is_claimed_and_when_it_ends_once_each() {
 #[tokio::test]
 async fn a_refusal_is_counted_by_its_limit() {
     let (bench, told) = Bench::counted();
-    let budget = Some(Budget { micro: 1_000, per: Period::Day });
-    let key = bench.key(Limits { budget, ..Limits::default() }).await;
-    new(&bench.store.admit(wants(&key, "body", 900)).await.unwrap());
-    bench.store.admit(wants(&key, "other", 300)).await.unwrap();
+    let key = bench.key(budget(1_000, Period::Day)).await;
+    new(&bench.admit(wants(&key, "body", 900)).await);
+    bench.admit(wants(&key, "other", 300)).await;
     assert_eq!(vec![Event::Refused { limit: "budget" }], told.news());
     let poor = NewRequest { balance_micro: 950, ..wants(&key, "third", 100) };
-    bench.store.admit(poor).await.unwrap();
+    bench.admit(poor).await;
     assert_eq!(vec![Event::Refused { limit: "wallet" }], told.news());
 }

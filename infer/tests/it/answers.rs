@@ -2,7 +2,7 @@
 
 use infer::{AnswerError, End, Event, Flow, Limits, Role, Turn};
 
-use crate::support::{CONTEXT, ask, model, session};
+use crate::support::{self, CONTEXT, asked, generate, model};
 
 fn limits(output_tokens_max: u32) -> Limits {
     Limits { output_tokens_max }
@@ -10,9 +10,7 @@ fn limits(output_tokens_max: u32) -> Limits {
 
 #[test]
 fn an_answer_ends_at_the_most_tokens() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "go on");
+    let (mut session, prompt) = asked("go on");
     let mut text = String::new();
     let mut count = 0;
     let answer = session.generate(&prompt, &limits(9), None, &mut |event| {
@@ -30,33 +28,25 @@ fn an_answer_ends_at_the_most_tokens() {
 
 #[test]
 fn an_answer_ends_at_the_end_of_the_context() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "go on");
-    let answer = session.generate(&prompt, &limits(u32::MAX), None, &mut |_| Flow::Continue);
-    let answer = answer.unwrap();
+    let (mut session, prompt) = asked("go on");
+    let answer = generate(&mut session, &prompt, u32::MAX, None).unwrap();
     assert_eq!(answer.end, End::Length);
     assert_eq!(answer.prompt_tokens + answer.output_tokens, CONTEXT);
 }
 
 #[test]
 fn a_prompt_without_room_for_an_answer_is_refused() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, &"x".repeat(CONTEXT as usize));
+    let (mut session, prompt) = asked(&"x".repeat(CONTEXT as usize));
     let tokens = prompt.tokens().len();
     let refused = AnswerError::PromptTooLong { tokens, max: CONTEXT as usize };
-    let answer = session.generate(&prompt, &limits(1), None, &mut |_| Flow::Continue);
-    assert_eq!(answer.unwrap_err(), refused);
+    assert_eq!(generate(&mut session, &prompt, 1, None).unwrap_err(), refused);
     assert_eq!(session.scores(prompt.tokens()).unwrap_err(), refused);
     assert_eq!(session.scores(&[]).unwrap_err(), AnswerError::PromptEmpty);
 }
 
 #[test]
 fn an_answer_can_be_cancelled_while_it_reads_and_while_it_speaks() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, &"on and on ".repeat(20));
+    let (mut session, prompt) = asked(&"on and on ".repeat(20));
     let mut events = 0;
     let answer = session.generate(&prompt, &limits(5), None, &mut |_| {
         events += 1;
@@ -72,9 +62,8 @@ fn an_answer_can_be_cancelled_while_it_reads_and_while_it_speaks() {
     let answer = answer.unwrap();
     assert_eq!((answer.end, answer.output_tokens), (End::Cancelled, 1));
 
-    let whole = session.generate(&prompt, &limits(5), None, &mut |_| Flow::Continue).unwrap();
-    let mut fresh = crate::support::session(&model);
-    let expected = fresh.generate(&prompt, &limits(5), None, &mut |_| Flow::Continue).unwrap();
+    let whole = generate(&mut session, &prompt, 5, None).unwrap();
+    let expected = generate(&mut support::session(session.model()), &prompt, 5, None).unwrap();
     assert_eq!(whole, expected, "what was cancelled leaves no trace");
 }
 
@@ -123,9 +112,7 @@ fn a_conversation_is_written_as_the_template_says() {
 
 #[test]
 fn a_choice_is_the_text_with_the_highest_mean_likelihood() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "which?");
+    let (mut session, prompt) = asked("which?");
     let texts = ["the other", "one", "an", "the one"];
     let choice = session.choose(&prompt, &texts, &mut |_| Flow::Continue).unwrap().unwrap();
     for (at, text) in texts.iter().enumerate() {
@@ -134,7 +121,7 @@ fn a_choice_is_the_text_with_the_highest_mean_likelihood() {
         assert!(difference < 1e-5, "{text}: {} and {expected}", choice.scores[at]);
         assert!(choice.scores[at] <= choice.scores[choice.index], "{text}");
     }
-    let chosen = model.tokenizer().encode(texts[choice.index]).len();
+    let chosen = session.model().tokenizer().encode(texts[choice.index]).len();
     assert_eq!(choice.output_tokens as usize, chosen);
     let again = session.choose(&prompt, &texts, &mut |_| Flow::Continue).unwrap().unwrap();
     assert_eq!(again, choice);
@@ -156,18 +143,14 @@ fn mean_likelihood(session: &mut infer::Session, prompt: &[infer::Token], text: 
 
 #[test]
 fn of_equal_texts_the_first_is_chosen() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "which?");
+    let (mut session, prompt) = asked("which?");
     let choice = session.choose(&prompt, &["an", "an"], &mut |_| Flow::Continue);
     assert_eq!(choice.unwrap().unwrap().index, 0);
 }
 
 #[test]
 fn nothing_cannot_be_chosen() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "which?");
+    let (mut session, prompt) = asked("which?");
     let mut choose = |texts: &[&str]| session.choose(&prompt, texts, &mut |_| Flow::Continue);
     assert_eq!(choose(&[]), Err(AnswerError::LabelEmpty { at: 0, count: 0 }));
     assert_eq!(choose(&["a", ""]), Err(AnswerError::LabelEmpty { at: 1, count: 2 }));
@@ -175,9 +158,7 @@ fn nothing_cannot_be_chosen() {
 
 #[test]
 fn a_choice_can_be_cancelled() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "which?");
+    let (mut session, prompt) = asked("which?");
     let choice = session.choose(&prompt, &["a", "b"], &mut |_| Flow::Cancel);
     assert_eq!(choice, Ok(None));
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use infer::{
-    AnswerError, End, Flow, Generated, Grammar, GrammarError, Grammars, Limits, Model, Tool,
-    integer_pattern,
+    AnswerError, End, Generated, Grammar, GrammarError, Grammars, Model, Tool, integer_pattern,
 };
 use serde_json::{Value, json};
 
-use crate::support::{ask, file, model, session};
+use crate::support::{ask, file, generate, model, read, session};
 
 fn grammars(model: &Arc<Model>) -> Grammars {
     Grammars::new(Arc::clone(model)).unwrap()
@@ -17,12 +16,10 @@ fn grammars(model: &Arc<Model>) -> Grammars {
 /// Answers of some prompts within a grammar.
 fn answers(model: &Arc<Model>, grammar: &Grammar) -> Vec<Generated> {
     let mut session = session(model);
-    let limits = Limits { output_tokens_max: 200 };
     let prompts =
         ["a", "the other", "{\"name\":", "-5 or 7?", "\u{1f98a}", "on <tool_call> and on"];
-    let answer =
-        |text| session.generate(&ask(model, text), &limits, Some(grammar), &mut |_| Flow::Continue);
-    prompts.map(answer).into_iter().map(Result::unwrap).collect()
+    let answer = |text| generate(&mut session, &ask(model, text), 200, Some(grammar)).unwrap();
+    prompts.map(answer).into()
 }
 
 #[test]
@@ -199,11 +196,7 @@ fn a_schema_that_is_not_supported_is_refused_by_name() {
 fn a_cut_answer_is_the_beginning_of_the_whole() {
     let model = model();
     let grammar = grammars(&model).one_of(&["a rather long text of many tokens"]).unwrap();
-    let mut session = session(&model);
-    let limits = Limits { output_tokens_max: 5 };
-    let prompt = ask(&model, "x");
-    let answer = session.generate(&prompt, &limits, Some(&grammar), &mut |_| Flow::Continue);
-    let answer = answer.unwrap();
+    let answer = generate(&mut session(&model), &ask(&model, "x"), 5, Some(&grammar)).unwrap();
     assert_eq!((answer.end, answer.output_tokens), (End::Length, 5));
     assert!("a rather long text of many tokens".starts_with(&answer.text));
 }
@@ -211,12 +204,8 @@ fn a_cut_answer_is_the_beginning_of_the_whole() {
 #[test]
 fn a_grammar_of_another_model_is_refused() {
     let model = model();
-    let bytes = file(2);
-    let other = Arc::new(Model::read(&bytes[..], bytes.len() as u64).unwrap());
-    let grammar = grammars(&other).one_of(&["a"]).unwrap();
-    let limits = Limits { output_tokens_max: 5 };
-    let answer = session(&model)
-        .generate(&ask(&model, "x"), &limits, Some(&grammar), &mut |_| Flow::Continue);
+    let grammar = grammars(&read(&file(2))).one_of(&["a"]).unwrap();
+    let answer = generate(&mut session(&model), &ask(&model, "x"), 5, Some(&grammar));
     assert_eq!(answer.unwrap_err(), AnswerError::ForeignGrammar);
 }
 

@@ -3,7 +3,7 @@
 
 use infer::{FileError, Model};
 
-use crate::support::{Random, file};
+use crate::support::{Random, ask, file, generate, session};
 
 fn read(bytes: &[u8]) -> Result<Model, FileError> {
     Model::read(bytes, bytes.len() as u64)
@@ -21,10 +21,8 @@ fn a_file_that_is_cut_anywhere_is_refused() {
     let file = file(1);
     for len in (0..file.len()).step_by(64) {
         let cut = read(&file[..len]).unwrap_err();
-        assert!(
-            matches!(cut, FileError::TooShort { .. } | FileError::Outside { .. }),
-            "{len} bytes: {cut:?}"
-        );
+        let is_cut = matches!(cut, FileError::TooShort { .. } | FileError::Outside { .. });
+        assert!(is_cut, "{len} bytes: {cut:?}");
         if len % 1_024 == 0 {
             let shrunk = Model::read(&file[..len], file.len() as u64).unwrap_err();
             assert!(matches!(shrunk, FileError::Read { .. }), "{len} bytes: {shrunk:?}");
@@ -80,10 +78,8 @@ fn a_length_beyond_the_file_takes_no_memory() {
             let mut file = file(1);
             file[at..at + 8].copy_from_slice(&length);
             let error = read(&file).unwrap_err();
-            assert!(
-                matches!(error, FileError::TooMany { .. } | FileError::TooShort { .. }),
-                "at {at}: {error:?}"
-            );
+            let is_length = matches!(error, FileError::TooMany { .. } | FileError::TooShort { .. });
+            assert!(is_length, "at {at}: {error:?}");
         }
     }
 }
@@ -143,11 +139,8 @@ fn weights_that_overflow_give_an_error_and_no_answer() {
         file[at..at + 4].copy_from_slice(&f32::MAX.to_le_bytes());
     }
     let model = std::sync::Arc::new(read(&file).unwrap());
-    let mut session = crate::support::session(&model);
-    let prompt = crate::support::ask(&model, "x");
-    let limits = infer::Limits { output_tokens_max: 1 };
-    let watch = &mut |_: infer::Event<'_>| infer::Flow::Continue;
-    let answer = session.generate(&prompt, &limits, None, watch);
+    let prompt = ask(&model, "x");
+    let answer = generate(&mut session(&model), &prompt, 1, None);
     let tokens = prompt.tokens().len();
     assert_eq!(answer.unwrap_err(), infer::AnswerError::NotANumber { tokens });
 }

@@ -9,16 +9,16 @@ use infer::{
 };
 use serde_json::json;
 
-use crate::support::{CONTEXT, ask, model, session, session_with};
+use crate::support::{CONTEXT, ask, asked, generate, model, session, session_with};
 
-const LIMITS: Limits = Limits { output_tokens_max: 24 };
+/// The most tokens of a free answer.
+const TOKENS_MAX: u32 = 24;
 
 /// What is written down of an answer. One within a grammar may be as long as it wants.
 fn answer(session: &mut Session, text: &str, grammar: Option<&Grammar>) -> Reading {
     let prompt = ask(session.model(), text);
-    let limits = if grammar.is_some() { Limits { output_tokens_max: 99 } } else { LIMITS };
     session.record(u64::MAX);
-    session.generate(&prompt, &limits, grammar, &mut |_| Flow::Continue).unwrap();
+    generate(session, &prompt, if grammar.is_some() { 99 } else { TOKENS_MAX }, grammar).unwrap();
     let mut readings = session.recorded();
     assert_eq!(readings.len(), 1);
     readings.remove(0)
@@ -93,11 +93,10 @@ fn recording_changes_no_answer_and_other_machines_write_the_same() {
     let model = model();
     let grammar = object(&model);
     let prompt = ask(&model, "go on");
-    let plain = session(&model).generate(&prompt, &LIMITS, None, &mut |_| Flow::Continue).unwrap();
+    let plain = generate(&mut session(&model), &prompt, TOKENS_MAX, None).unwrap();
     let mut recording = session(&model);
     recording.record(u64::MAX);
-    let recorded = recording.generate(&prompt, &LIMITS, None, &mut |_| Flow::Continue).unwrap();
-    assert_eq!(plain, recorded);
+    assert_eq!(generate(&mut recording, &prompt, TOKENS_MAX, None).unwrap(), plain);
     let first = recording.recorded().remove(0);
     let (labels, object) = (["good", "not good"], |session: &mut Session| {
         answer(session, "how was it?", Some(&grammar))
@@ -141,21 +140,14 @@ fn the_first_difference_is_told_with_both_tokens() {
     let other = model.tokenizer().token(honest[7].token.number() ^ 1).unwrap();
     let mut session = session(&model);
     let token = with_chosen(&reading, |chosen| chosen[7].token = other);
-    let expected = Difference {
-        text: 0,
-        at: 7,
-        claimed: Some(Chosen { token: other, ..honest[7] }),
-        own: Some(honest[7]),
+    let differs_at = |at: usize, claimed| {
+        Verified::Differs(Difference { text: 0, at, claimed: Some(claimed), own: Some(honest[at]) })
     };
-    assert_eq!(check(&mut session, &token, None), Verified::Differs(expected));
+    let expected = differs_at(7, Chosen { token: other, ..honest[7] });
+    assert_eq!(check(&mut session, &token, None), expected);
     let digest = with_chosen(&reading, |chosen| chosen[9].scores = Some([0; 32]));
-    let expected = Difference {
-        text: 0,
-        at: 9,
-        claimed: Some(Chosen { scores: Some([0; 32]), ..honest[9] }),
-        own: Some(honest[9]),
-    };
-    assert_eq!(check(&mut session, &digest, None), Verified::Differs(expected));
+    let expected = differs_at(9, Chosen { scores: Some([0; 32]), ..honest[9] });
+    assert_eq!(check(&mut session, &digest, None), expected);
     let unproved = with_chosen(&reading, |chosen| chosen[3].scores = None);
     let Verified::Differs(Difference { at: 3, .. }) = check(&mut session, &unproved, None) else {
         panic!("a digest is missing");
@@ -202,38 +194,32 @@ fn a_choice_differs_by_its_digests_and_by_what_was_chosen() {
 
 #[test]
 fn more_tokens_than_are_allowed_are_not_read() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "go on");
+    let (mut session, prompt) = asked("go on");
     let tokens = prompt.tokens().len() as u64;
-    let generate =
-        |session: &mut Session| session.generate(&prompt, &LIMITS, None, &mut |_| Flow::Continue);
+    let answer = |session: &mut Session| generate(session, &prompt, TOKENS_MAX, None);
     session.record(tokens * 2);
-    assert_eq!(generate(&mut session).unwrap().end, End::Length);
-    assert_eq!(generate(&mut session).unwrap().end, End::Length, "all that is allowed");
+    assert_eq!(answer(&mut session).unwrap().end, End::Length);
+    assert_eq!(answer(&mut session).unwrap().end, End::Length, "all that is allowed");
     let refused = AnswerError::InputTokens { tokens, max: 0 };
     assert!(!session.is_exhausted());
-    assert_eq!(generate(&mut session).unwrap_err(), refused);
+    assert_eq!(answer(&mut session).unwrap_err(), refused);
     assert!(session.is_exhausted());
     assert_eq!(session.recorded().len(), 2, "what was refused was not read");
-    session.record(tokens + 2);
-    let choice = session.choose(&prompt, &["in", "on"], &mut |_| Flow::Continue);
-    assert_eq!(choice.unwrap().unwrap().output_tokens, 1);
-    session.record(tokens + 1);
-    let choice = session.choose(&prompt, &["in", "on"], &mut |_| Flow::Continue);
-    assert_eq!(
-        choice.unwrap_err(),
-        AnswerError::InputTokens { tokens: tokens + 2, max: tokens + 1 }
-    );
+    let mut choose = |max: u64| {
+        session.record(max);
+        session.choose(&prompt, &["in", "on"], &mut |_| Flow::Continue)
+    };
+    assert_eq!(choose(tokens + 2).unwrap().unwrap().output_tokens, 1);
+    let refused = AnswerError::InputTokens { tokens: tokens + 2, max: tokens + 1 };
+    assert_eq!(choose(tokens + 1).unwrap_err(), refused);
 }
 
 #[test]
 fn a_cancelled_question_is_not_written_down_and_a_check_can_be_cancelled() {
-    let model = model();
-    let mut session = session(&model);
-    let prompt = ask(&model, "go on");
+    let (mut session, prompt) = asked("go on");
     session.record(u64::MAX);
-    session.generate(&prompt, &LIMITS, None, &mut |_| Flow::Cancel).unwrap();
+    let limits = Limits { output_tokens_max: TOKENS_MAX };
+    session.generate(&prompt, &limits, None, &mut |_| Flow::Cancel).unwrap();
     assert_eq!(session.recorded(), []);
     let reading = answer(&mut session, "go on", None);
     session.read_at_once(NonZeroUsize::new(4).unwrap());

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use infer::{Model, Prompt, Role, Session, Threads, Turn};
+use infer::{
+    AnswerError, Flow, Generated, Grammar, Limits, Model, Prompt, Role, Session, Threads, Turn,
+};
 
 /// Sizes of the model.
 const WIDTH: u64 = 64;
@@ -270,7 +272,7 @@ pub(crate) fn overflowing() -> Arc<Model> {
     read(&file_with(1, |name, number| if name == "output_norm.weight" { 1e38 } else { number }))
 }
 
-fn read(file: &[u8]) -> Arc<Model> {
+pub(crate) fn read(file: &[u8]) -> Arc<Model> {
     Arc::new(Model::read(file, file.len() as u64).expect("the model is sound"))
 }
 
@@ -284,6 +286,22 @@ pub(crate) fn session_with(model: &Arc<Model>, threads: usize) -> Session {
     let threads = Threads::new(threads.try_into().expect("not 0")).expect("threads start");
     let context = (CONTEXT as usize).try_into().expect("not 0");
     Session::new(Arc::clone(model), threads, context)
+}
+
+/// A session of the model with one thread, and a prompt of one turn of the user for it.
+pub(crate) fn asked(text: &str) -> (Session, Prompt) {
+    let model = model();
+    (session(&model), ask(&model, text))
+}
+
+/// The answer to a prompt, told to nobody.
+pub(crate) fn generate(
+    session: &mut Session,
+    prompt: &Prompt,
+    output_tokens_max: u32,
+    grammar: Option<&Grammar>,
+) -> Result<Generated, AnswerError> {
+    session.generate(prompt, &Limits { output_tokens_max }, grammar, &mut |_| Flow::Continue)
 }
 
 /// A prompt of one turn of the user.

@@ -49,24 +49,20 @@ mod tests {
 
     use std::sync::Arc;
 
-    use tokio::time::timeout;
-    use tokio_util::sync::CancellationToken;
     use types::Code;
 
     use super::*;
-    use crate::ingest::testing::{SOON, World, badly_signed, transfer};
+    use crate::ingest::testing::{Started, World, badly_signed, soon, transfer};
 
     #[tokio::test]
     async fn a_client_is_told_the_hash_or_the_rejection() {
-        let world = World::new();
-        let (handle, service) = world.service();
-        let stop = CancellationToken::new();
-        let task = tokio::spawn(service.run(stop.clone()));
+        let (world, handle, service) = World::with_service();
+        let started = Started::new(service);
         let (good, bad) = (transfer(0, 0, 1), badly_signed(&transfer(1, 0, 1)));
         let texts = [good.clone(), bad, good.clone()];
         let texts = texts.map(|text| RawValue::from_string(text).unwrap()).to_vec();
         let port = ClientSubmissions(handle);
-        let answers = timeout(SOON, port.submit(texts)).await.expect("it takes too long");
+        let answers = soon(port.submit(texts)).await;
 
         let hash = world.checked(&good).hash();
         let [first, refused, again] = answers.try_into().unwrap();
@@ -75,8 +71,7 @@ mod tests {
             matches!(&refused, Err(SubmitError::Rejected(it)) if it.code() == Code::BadSignature),
             "{refused:?}"
         );
-        stop.cancel();
-        task.await.unwrap().unwrap();
+        started.end().await;
     }
 
     #[test]

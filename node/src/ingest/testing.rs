@@ -11,6 +11,9 @@ use state::Forks;
 use state::block::{BlockBuilder, Executed};
 use store::{Options, Store};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use txpool::ports::EventSink;
 use txpool::verifier::Rules;
 use txpool::{BlockLimits, Committed, Config, Pool, PoolEvent, Ports, Touched, Verifier};
@@ -23,10 +26,15 @@ use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger};
 use crate::chain::NodeChain;
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
+use crate::fault::NodeFault;
 use crate::sync::SyncState;
 
 /// How long something may take that has nothing to wait for.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
+    timeout(SOON, work).await.expect("it takes too long")
+}
 
 /// Senders that have money: those with the numbers below this.
 const SENDERS: u8 = 8;
@@ -82,14 +90,16 @@ impl World {
         Self { folder, chain, pool: Arc::new(pool), sync: Arc::default(), operations }
     }
 
-    /// An ingest service over the pool.
-    pub(crate) fn service(&self) -> (IngestHandle, IngestService) {
-        service(Parts {
-            chain: Arc::clone(&self.chain),
-            pool: Arc::clone(&self.pool),
-            verifier: self.verifier(),
-            sync: Arc::clone(&self.sync),
-        })
+    /// A chain, and an ingest service over its pool.
+    pub(crate) fn with_service() -> (Self, IngestHandle, IngestService) {
+        let world = Self::new();
+        let (handle, service) = service(Parts {
+            chain: Arc::clone(&world.chain),
+            pool: Arc::clone(&world.pool),
+            verifier: world.verifier(),
+            sync: Arc::clone(&world.sync),
+        });
+        (world, handle, service)
     }
 
     fn verifier(&self) -> Verifier {
@@ -141,6 +151,24 @@ impl World {
     /// What each operation of the pool accepted so far, in order.
     pub(crate) fn operations(&self) -> Vec<Vec<Hash>> {
         self.operations.0.lock().clone()
+    }
+}
+
+/// A service that runs until the test ends.
+pub(crate) struct Started {
+    stop: CancellationToken,
+    pub(crate) task: JoinHandle<Result<(), NodeFault>>,
+}
+
+impl Started {
+    pub(crate) fn new(service: IngestService) -> Self {
+        let stop = CancellationToken::new();
+        Self { stop: stop.clone(), task: tokio::spawn(service.run(stop)) }
+    }
+
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        soon(self.task).await.unwrap().unwrap();
     }
 }
 

@@ -4,11 +4,9 @@ use std::pin::Pin;
 use std::time::Instant;
 
 use futures::FutureExt;
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use types::Hash;
 
-use super::testing::{SOON, World, badly_signed, bytes, transfer};
+use super::testing::{Started, World, badly_signed, bytes, soon, transfer};
 use super::*;
 use crate::journal::FAILING_MAX;
 use crate::sync::Phase;
@@ -21,28 +19,6 @@ fn hand_in<'a>(handle: &'a IngestHandle, texts: &[&str], origin: Origin) -> Wait
     let mut waiting: Waiting<'a> = Box::pin(handle.submit(texts, origin));
     assert!((&mut waiting).now_or_never().is_none(), "it is answered before the service runs");
     waiting
-}
-
-async fn soon<T>(work: impl Future<Output = T>) -> T {
-    timeout(SOON, work).await.expect("it takes too long")
-}
-
-/// A service that runs until the test ends.
-struct Started {
-    stop: CancellationToken,
-    task: JoinHandle<Result<(), NodeFault>>,
-}
-
-impl Started {
-    fn new(service: IngestService) -> Self {
-        let stop = CancellationToken::new();
-        Self { stop: stop.clone(), task: tokio::spawn(service.run(stop)) }
-    }
-
-    async fn end(self) -> Result<(), NodeFault> {
-        self.stop.cancel();
-        soon(self.task).await.unwrap()
-    }
 }
 
 /// A few words for an answer.
@@ -69,8 +45,7 @@ const SHUTTING_DOWN: &str = "the node is shutting down";
 
 #[tokio::test]
 async fn submissions_that_wait_are_one_batch_and_each_gets_its_own_answers() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let texts = [transfer(0, 0, 1), transfer(0, 1, 1), transfer(1, 0, 1), transfer(2, 0, 1)];
     let hash = |at: usize| world.checked(&texts[at]).hash();
     let one = hand_in(&handle, &[&texts[0], &texts[1]], Origin::Client);
@@ -85,13 +60,12 @@ async fn submissions_that_wait_are_one_batch_and_each_gets_its_own_answers() {
     assert_eq!(vec![(hash(2), true)], accepted(soon(two).await));
     assert_eq!(vec![(hash(3), true), (hash(2), false)], accepted(soon(three).await));
     assert_eq!(vec![(0..4).map(hash).collect::<Vec<_>>()], world.operations());
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn clients_come_before_peers_that_waited_longer() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let (of_peer, of_client) = (transfer(0, 0, 1), transfer(0, 0, 2));
     let peer = hand_in(&handle, &[&of_peer], Origin::Peer);
     let client = hand_in(&handle, &[&of_client], Origin::Client);
@@ -100,13 +74,12 @@ async fn clients_come_before_peers_that_waited_longer() {
     assert_eq!(vec!["new Pending"], all_told(&soon(client).await));
     assert_eq!(vec!["NonceTaken"], all_told(&soon(peer).await), "the client's has the nonce");
     assert_eq!(vec![vec![world.checked(&of_client).hash()]], world.operations());
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn a_peer_is_told_what_the_state_refuses_and_a_client_the_first_rejection() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (_world, handle, service) = World::with_service();
     let poor = badly_signed(&transfer(100, 0, 1));
     let client = hand_in(&handle, &[&poor], Origin::Client);
     let peer = hand_in(&handle, &[&poor], Origin::Peer);
@@ -114,13 +87,12 @@ async fn a_peer_is_told_what_the_state_refuses_and_a_client_the_first_rejection(
 
     assert_eq!(vec!["BadSignature"], all_told(&soon(client).await));
     assert_eq!(vec!["InsufficientBalance"], all_told(&soon(peer).await));
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn answers_are_in_the_order_of_the_texts_and_as_many() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (_world, handle, service) = World::with_service();
     let started = Started::new(service);
     let texts = [
         transfer(0, 0, 1),
@@ -144,34 +116,32 @@ async fn answers_are_in_the_order_of_the_texts_and_as_many() {
     ];
     assert_eq!(expected.to_vec(), all_told(&answers));
     assert!(soon(handle.submit(Vec::new(), Origin::Client)).await.is_empty());
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn more_texts_than_a_submission_has_are_carried_out_in_parts() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let started = Started::new(service);
     let mut texts = vec![bytes("no transaction"); 2 * SUBMISSION_TEXTS_MAX + 1];
     let last = texts.len() - 1;
-    for (sender, at) in [0, SUBMISSION_TEXTS_MAX - 1, SUBMISSION_TEXTS_MAX, last].iter().enumerate()
-    {
-        texts[*at] = bytes(&transfer(u8::try_from(sender).unwrap(), 0, 1));
+    let good = [0, SUBMISSION_TEXTS_MAX - 1, SUBMISSION_TEXTS_MAX, last];
+    for (sender, at) in (0..).zip(good) {
+        texts[at] = bytes(&transfer(sender, 0, 1));
     }
     let answers = soon(handle.submit(texts, Origin::Peer)).await;
     assert_eq!(last + 1, answers.len());
     let accepted: Vec<usize> =
         answers.iter().enumerate().filter(|(_, it)| it.is_ok()).map(|(at, _)| at).collect();
-    assert_eq!(vec![0, SUBMISSION_TEXTS_MAX - 1, SUBMISSION_TEXTS_MAX, last], accepted);
+    assert_eq!(good, *accepted);
     let sizes: Vec<usize> = world.operations().iter().map(Vec::len).collect();
     assert_eq!(vec![2, 1, 1], sizes);
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn a_journal_that_fails_is_a_fault_for_all_but_what_a_block_holds() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let (included, pooled, new) = (transfer(0, 0, 1), transfer(1, 0, 1), transfer(2, 0, 1));
     world.admit(&included);
     world.commit();
@@ -190,13 +160,12 @@ async fn a_journal_that_fails_is_a_fault_for_all_but_what_a_block_holds() {
     world.mend_journal();
     let again = soon(handle.submit(vec![bytes(&pooled), bytes(&new)], Origin::Client)).await;
     assert_eq!(vec!["Pending", "Pending"], all_told(&again));
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn a_journal_that_fails_for_long_ends_the_service() {
-    let world = World::new();
-    let (handle, mut service) = world.service();
+    let (world, handle, mut service) = World::with_service();
     world.break_journal();
     let since = Instant::now().checked_sub(FAILING_MAX).unwrap();
     assert!(!service.patience.fails_at(since));
@@ -214,8 +183,7 @@ async fn a_journal_that_fails_for_long_ends_the_service() {
 
 #[tokio::test]
 async fn a_full_queue_is_told_at_once() {
-    let world = World::new();
-    let (handle, _service) = world.service();
+    let (_world, handle, _service) = World::with_service();
     let waiting: Vec<_> =
         (0..QUEUE_MAX).map(|_| hand_in(&handle, &["one"], Origin::Peer)).collect();
     let turned_away = handle.submit(vec![bytes("two"), bytes("three")], Origin::Client);
@@ -226,8 +194,7 @@ async fn a_full_queue_is_told_at_once() {
 
 #[tokio::test]
 async fn nothing_is_taken_while_the_node_catches_up() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let text = transfer(0, 0, 1);
     let early = hand_in(&handle, &[&text, &text], Origin::Client);
     world.sync.enter(Phase::CatchingUp);
@@ -240,13 +207,12 @@ async fn nothing_is_taken_while_the_node_catches_up() {
     world.sync.enter(Phase::Running);
     let again = soon(handle.submit(vec![bytes(&text)], Origin::Peer)).await;
     assert_eq!(vec!["new Pending"], all_told(&again));
-    started.end().await.unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn what_waits_when_the_service_stops_is_told_so() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let text = transfer(0, 0, 1);
     let client = hand_in(&handle, &[&text, &text], Origin::Client);
     let peer = hand_in(&handle, &[&text], Origin::Peer);

@@ -205,9 +205,6 @@ mod tests {
     #[test]
     fn durations_are_told_in_words() {
         let times = [None, Some(0), Some(59), Some(61), Some(7_261)].map(time);
-        assert_eq!(
-            ["unknown", "0 s", "59 s", "1 min 1 s", "2 h 1 min"],
-            times.each_ref().map(String::as_str)
-        );
+        assert_eq!(times, ["unknown", "0 s", "59 s", "1 min 1 s", "2 h 1 min"]);
     }
 }

@@ -200,14 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_behind_when_the_chain_stays_ahead() {
+    fn a_node_is_behind_when_the_chain_stays_ahead_and_sooner_when_it_is_far_ahead() {
         let looks = [(5, 6), (5, 20), (6, 22), (7, 24), (24, 26)];
         let looks = looks.map(|(own, believed)| (own, Some(believed)));
         assert_eq!([Some(false), None, None, Some(true), Some(false)], *told(&looks));
-    }
-
-    #[test]
-    fn a_node_is_behind_at_once_when_the_chain_is_far_ahead() {
         assert_eq!([None, Some(true)], *told(&[(5, Some(55)), (5, Some(56))]));
     }
 

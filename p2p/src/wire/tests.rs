@@ -7,13 +7,9 @@ fn tx(text: &str) -> SignedTx {
 }
 
 #[test]
-fn a_pack_comes_back_in_order() {
+fn packs_questions_lists_and_records_come_back_as_they_were_written() {
     let txs = [tx("{}"), tx(""), tx("{\"emoji\":\"🦀\"}")];
     assert_eq!(Ok(txs.to_vec()), read_pack(&write_pack(&txs), 3));
-}
-
-#[test]
-fn questions_come_back() {
     let wishes = [
         Wish::List { after: None },
         Wish::List { after: Some(Address::new([3; 20])) },
@@ -23,16 +19,8 @@ fn questions_come_back() {
         let question = Question { height: 9, wish };
         assert_eq!(Ok(question.clone()), Question::read(&question.write()));
     }
-}
-
-#[test]
-fn lists_come_back() {
     let listing = Listing { hashes: vec![Hash::digest(b"a")], next: Some(Address::new([3; 20])) };
     assert_eq!(Ok((4, listing.clone())), read_listing(&write_listing(4, &listing)));
-}
-
-#[test]
-fn records_come_back() {
     let records = [vec![1, 2], vec![]];
     assert_eq!(Ok(vec![&[1, 2][..], &[]]), read_records(&write_records(records)));
 }

@@ -1,21 +1,25 @@
 //! What the pool says about a transaction decides what becomes of it and of its sender.
 
-use crate::support::{DoublePool, Node, config, eventually, home_network, limits, town, tx, warm};
+use crate::support::{
+    DoublePool, Node, config, eventually, home_network, limits, repeatedly, town, tx, warm,
+};
+
+/// A node whose pool takes everything, one that it has met, and one that only the second has met.
+async fn dishonest_beside_two() -> [Node; 3] {
+    let near = Node::start(config()).await;
+    let far = Node::start(config()).await;
+    let dishonest = Node::that_takes_all().await;
+    near.meet(&far).await;
+    dishonest.meet(&near).await;
+    let nodes = [dishonest, near, far];
+    warm(&nodes).await;
+    nodes
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_sends_invalid_signatures_is_cut_off() {
-    let honest = Node::start(config()).await;
-    let bystander = Node::start(config()).await;
-    let liar = Node::start_with(home_network(), config(), DoublePool::that_takes_all()).await;
-    honest.meet(&bystander).await;
-    liar.meet(&honest).await;
-    let nodes = [honest, bystander, liar];
-    warm(&nodes).await;
-    let [honest, bystander, liar] = nodes;
-
-    let mut number = 0;
-    eventually("the liar is cut off", || {
-        number += 1;
+    let [liar, honest, bystander] = dishonest_beside_two().await;
+    repeatedly("the liar is cut off", |number| {
         liar.handle.announce(tx(&format!("bad {number}")));
         !honest.knows(&liar)
     })
@@ -29,19 +33,9 @@ async fn a_peer_that_sends_invalid_signatures_is_cut_off() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_race_is_nobodys_fault_and_is_not_forwarded() {
-    let near = Node::start(config()).await;
-    let far = Node::start(config()).await;
-    let loser = Node::start_with(home_network(), config(), DoublePool::that_takes_all()).await;
-    near.meet(&far).await;
-    loser.meet(&near).await;
-    let nodes = [near, far, loser];
-    warm(&nodes).await;
-    let [near, far, loser] = nodes;
-
+    let [loser, near, far] = dishonest_beside_two().await;
     let (ignored, offered) = (near.handle.counters().ignored.get(), far.pool.offered());
-    let mut sent = 0;
-    eventually("several claims have lost", || {
-        sent += 1;
+    repeatedly("several claims have lost", |sent| {
         loser.handle.announce(tx(&format!("lost {sent}")));
         near.handle.counters().ignored.get() >= ignored + 10
     })
@@ -53,7 +47,7 @@ async fn a_lost_race_is_nobodys_fault_and_is_not_forwarded() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invalid_transaction_in_a_pulled_answer_is_an_offence() {
-    let liar = Node::start_with(home_network(), config(), DoublePool::that_takes_all()).await;
+    let liar = Node::that_takes_all().await;
     liar.pool.put(tx("bad"));
     let honest = Node::start(config()).await;
     honest.handle.add_peer(&liar.address()).await.expect("an address");
@@ -68,9 +62,7 @@ async fn what_finds_no_room_before_a_busy_pool_is_ignored_and_counted() {
     let busy = Node::start_with(home_network(), config, DoublePool::that_is_busy()).await;
     let sender = Node::start(crate::support::config()).await;
     sender.meet(&busy).await;
-    let mut number = 0;
-    eventually("the queue is full", || {
-        number += 1;
+    repeatedly("the queue is full", |number| {
         sender.receives(&tx(&format!("payment {number}")));
         busy.handle.counters().no_room.get() > 3
     })

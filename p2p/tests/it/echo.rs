@@ -5,7 +5,7 @@ use libp2p::gossipsub::Event;
 use libp2p::swarm::SwarmEvent;
 
 use crate::support::rogue::{BehaviourEvent, rogue, topic};
-use crate::support::{Node, config, eventually, tx};
+use crate::support::{Node, config, repeatedly, tx};
 
 /// Messages that come back.
 const ECHOES: usize = 12;
@@ -34,9 +34,7 @@ async fn who_sends_a_message_back_to_its_origin_stays() {
             }
         }
     });
-    let mut number = 0;
-    eventually("all echoes have arrived", || {
-        number += 1;
+    repeatedly("all echoes have arrived", |number| {
         node.receives(&tx(&format!("good {number}")));
         node.handle.counters().rejected.get() > 0
     })

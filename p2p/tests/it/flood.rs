@@ -1,8 +1,9 @@
-//! Peers that bring what no pool takes, much of it or slowly.
+//! Peers that send what is no message, or bring what no pool takes, much of it or slowly.
 
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
+use tokio::task::JoinHandle;
 
 use crate::cut_off::Double;
 use crate::support::rogue::{rogue, topic};
@@ -23,10 +24,7 @@ fn pack(texts: impl IntoIterator<Item = String>) -> Vec<u8> {
 }
 
 /// Has a rogue publish one message after the other to the node, some milliseconds apart.
-fn flood(
-    node: &Node,
-    mut message: impl FnMut(u32) -> Vec<u8> + Send + 'static,
-) -> tokio::task::JoinHandle<()> {
+fn flood(node: &Node, mut message: impl FnMut(u32) -> Vec<u8> + Send + 'static) -> JoinHandle<()> {
     let mut rogue = rogue(node);
     tokio::spawn(async move {
         let mut beat = tokio::time::interval(Duration::from_millis(5));
@@ -40,6 +38,26 @@ fn flood(
             }
         }
     })
+}
+
+/// So many peers of the node that never answer.
+async fn silent_peers(node: &Node, count: usize) -> Vec<JoinHandle<()>> {
+    let mut silent = Vec::new();
+    for _ in 0..count {
+        silent.push(tokio::spawn(Double::of("pool", node).await.stays_silent()));
+    }
+    silent
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_sends_rubbish_is_cut_off() {
+    let node = Node::start(config()).await;
+    let flood = flood(&node, |number| u64::from(number).to_le_bytes().to_vec());
+    eventually("the rogue is kept out", || node.handle.counters().bans.get() > 0).await;
+    eventually("it is gone", || node.handle.peers().is_empty()).await;
+    assert!(node.handle.counters().rejected.get() >= 3);
+    assert_eq!(0, node.pool.offered(), "the pool has seen nothing of it");
+    flood.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,10 +107,7 @@ async fn a_message_that_a_peer_without_credit_brings_first_is_made_up_for() {
     };
     let node = Node::start(limits(roomy)).await;
     // So many that the turn of the honest one, every five seconds another's, comes late.
-    let mut silent = Vec::new();
-    for _ in 0..24 {
-        silent.push(tokio::spawn(Double::of("pool", &node).await.stays_silent()));
-    }
+    let silent = silent_peers(&node, 24).await;
     let honest = Node::start(config()).await;
     // What it has when they meet is pulled then.
     let earlier = tx("earlier");
@@ -125,10 +140,7 @@ async fn a_message_that_a_peer_without_credit_brings_first_is_made_up_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_that_never_answer_keep_nobody_from_pulling_from_a_named_one() {
     let late = Node::start(config()).await;
-    let mut silent = Vec::new();
-    for _ in 0..9 {
-        silent.push(tokio::spawn(Double::of("pool", &late).await.stays_silent()));
-    }
+    let silent = silent_peers(&late, 9).await;
     eventually("all of them are met", || late.handle.peers().len() == 9).await;
     let old = Node::start(config()).await;
     let payments: Vec<_> = (0..200).map(|number| tx(&format!("payment {number}"))).collect();

@@ -5,7 +5,6 @@ mod blocks;
 mod cut_off;
 mod echo;
 mod flood;
-mod malformed;
 mod peers;
 mod spreading;
 mod support;

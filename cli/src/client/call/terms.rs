@@ -86,10 +86,8 @@ mod tests {
         let error = holding(None, 10_000_001).max_fee().unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("give --max-fee"), "{error}");
-        assert_eq!(
-            holding(Some(90_000_000), 10_000_001).max_fee().unwrap(),
-            Amount::new(90_000_000)
-        );
+        let wanted = holding(Some(90_000_000), 10_000_001).max_fee().unwrap();
+        assert_eq!(wanted, Amount::new(90_000_000));
         assert!(holding(Some(50_000_099), 200).max_fee().is_err(), "below the floor");
         assert!(holding(None, u64::MAX).max_fee().is_err());
     }

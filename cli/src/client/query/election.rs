@@ -364,10 +364,8 @@ mod tests {
         assert_eq!(draw(&other, &candidates(), &round()).0, Found::Wrong);
         let hidden = Round { members: Vec::new(), ..round() };
         let (found, says) = draw(&LOT, &candidates(), &hidden);
-        assert_eq!(
-            (found, says.as_str()),
-            (Found::Wrong, "the node shows 0 members, the record has 4")
-        );
+        let expected = (Found::Wrong, "the node shows 0 members, the record has 4");
+        assert_eq!((found, says.as_str()), expected);
         let nobody = Round { members: Vec::new(), elected: 0, ..round() };
         assert_eq!(draw(&LOT, &candidates(), &nobody).0, Found::Right, "an unassigned call");
         let mut richer = round();

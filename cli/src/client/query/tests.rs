@@ -18,15 +18,11 @@ fn the_pair_to_trust_is_ready_for_the_settings() {
     assert_eq!(json!({"height": 7, "hash": hash}), pair);
     let text = single::trusted(&pair);
     let read: toml::Table = text.parse().expect("TOML");
-    let trusted = &read["sync"]["trusted"];
-    assert_eq!(Some(7), trusted["height"].as_integer());
-    assert_eq!(Some(hash.to_string()), trusted["hash"].as_str().map(str::to_owned));
+    let set = &read["sync"]["trusted"];
+    assert_eq!(Some(7), set["height"].as_integer());
+    assert_eq!(Some(hash.to_string()), set["hash"].as_str().map(str::to_owned));
     for chain in [json!({"height": 0, "latestBlockHash": hash}), json!({"height": 7}), json!([])] {
-        assert_eq!(
-            1,
-            super::command::trusted(&chain.to_string()).unwrap_err().exit_code(),
-            "{chain}"
-        );
+        assert_eq!(1, trusted(&chain.to_string()).unwrap_err().exit_code(), "{chain}");
     }
 }
 

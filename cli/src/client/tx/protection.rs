@@ -114,11 +114,12 @@ mod tests {
     use super::ProtectionArgs;
 
     const ESCROW: Amount = Amount::new(1_000_000);
+    const USUAL_BOND: Option<Amount> = Some(Amount::new(1_010_000));
 
     #[test]
     fn a_run_is_protected_unless_that_is_switched_off() {
         let usual = ProtectionArgs::default().with_defaults(ESCROW);
-        assert_eq!(Some(Amount::new(1_010_000)), usual.claim_bond);
+        assert_eq!(USUAL_BOND, usual.claim_bond);
         assert_eq!(Some(600_000), usual.refuse_ms);
         assert_eq!((None, None), (usual.miners, usual.max_tokens_per_step));
         let off = ProtectionArgs { unprotected: true, ..ProtectionArgs::default() };
@@ -132,10 +133,7 @@ mod tests {
         assert_eq!(Protection::default(), given.with_defaults(ESCROW));
         let given = ProtectionArgs { refuse_ms: Some(5), ..Default::default() };
         let written = given.with_defaults(ESCROW);
-        assert_eq!(
-            (Some(Amount::new(1_010_000)), Some(5)),
-            (written.claim_bond, written.refuse_ms)
-        );
+        assert_eq!((USUAL_BOND, Some(5)), (written.claim_bond, written.refuse_ms));
         assert_eq!(Protection { claim_bond: None, ..written }, given.as_given());
     }
 
@@ -158,10 +156,7 @@ mod tests {
         let after = ProtectionArgs::default().after(Some(&before)).with_defaults(ESCROW);
         assert_eq!(1, after.miners.unwrap().len());
         assert_eq!(Some(50), after.max_tokens_per_step);
-        assert_eq!(
-            (Some(Amount::new(1_010_000)), Some(600_000)),
-            (after.claim_bond, after.refuse_ms)
-        );
+        assert_eq!((USUAL_BOND, Some(600_000)), (after.claim_bond, after.refuse_ms));
         let said = ProtectionArgs { max_tokens_per_step: Some(9), ..Default::default() };
         assert_eq!(Some(9), said.after(Some(&before)).as_given().max_tokens_per_step);
     }

@@ -1,35 +1,10 @@
 //! Which bodies are taken in.
 
+use types::sign_bytes::BodyFields;
 use types::{Address, Keypair};
 
 use super::*;
-use crate::ValidatorSet;
-use crate::presence::Presence;
-use types::sign_bytes::{BodyFields, Domain};
-
-const CHAIN: &str = "chain";
-
-fn domain(chain_id: &str) -> Domain {
-    Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
-}
-const TIP: u64 = 10;
-
-fn keys() -> Vec<Keypair> {
-    (1..=4).map(|seed| Keypair::from_seed(&[seed; 32])).collect()
-}
-
-fn tip() -> Tip {
-    let members = keys().into_iter().map(|key| (key.public_key(), 1));
-    let validators = ValidatorSet::new(members).expect("a set");
-    let next_validators = validators.clone();
-    Tip { height: TIP, hash: Hash::ZERO, validators, next_validators }
-}
-
-/// The key whose turn it is.
-fn on_turn(height: u64, round: u32) -> Keypair {
-    let address = tip().validators.proposer(height, round).address;
-    keys().into_iter().find(|key| key.address() == address).expect("a validator")
-}
+use crate::testing::{CHAIN, TIP, domain, key, keys, on_turn, set_of, tip, verifier};
 
 fn head_of(height: u64, round: u32, proposer: Address, sealed_by: &Keypair) -> Head {
     let value = Hash::new([1; 32]);
@@ -43,7 +18,7 @@ fn head(height: u64, round: u32) -> Head {
 }
 
 fn wanted_in_round(round: u32, head: &Head) -> bool {
-    is_wanted(&tip(), round, &Verifier::new(domain(CHAIN).into(), Presence::default()), head)
+    is_wanted(&tip(), round, &verifier(domain(CHAIN)), head)
 }
 
 fn wanted(head: &Head) -> bool {
@@ -72,18 +47,15 @@ fn only_the_validator_on_turn_is_listened_to() {
         assert!(!wanted(&head_of(height, 0, other.address(), &other)));
         assert!(!wanted(&head_of(height, 0, turn.address(), &other)));
     }
-    let elsewhere = Verifier::new(domain("another chain").into(), Presence::default());
+    let elsewhere = verifier(domain("another chain"));
     assert!(!is_wanted(&tip(), 0, &elsewhere, &head(height, 0)));
 }
 
 #[test]
 fn each_of_the_next_two_heights_has_a_set_of_its_own() {
-    let newcomer = Keypair::from_seed(&[9; 32]);
-    let alone = ValidatorSet::new([(newcomer.public_key(), 1)]).expect("a set");
-    let tip = Tip { next_validators: alone, ..tip() };
-    let is_wanted = |head: &Head| {
-        is_wanted(&tip, 0, &Verifier::new(domain(CHAIN).into(), Presence::default()), head)
-    };
+    let newcomer = key(9);
+    let tip = Tip { next_validators: set_of([9]), ..tip() };
+    let is_wanted = |head: &Head| is_wanted(&tip, 0, &verifier(domain(CHAIN)), head);
     assert!(is_wanted(&head(TIP + 1, 0)) && !is_wanted(&head(TIP + 2, 0)));
     let of_newcomer = |height| head_of(height, 0, newcomer.address(), &newcomer);
     assert!(!is_wanted(&of_newcomer(TIP + 1)) && is_wanted(&of_newcomer(TIP + 2)));

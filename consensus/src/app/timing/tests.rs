@@ -1,146 +1,52 @@
 //! What the loop makes of proposals that come at the wrong time, and of those that try again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use malachitebft_app::types::{PeerId, ProposedValue};
+use malachitebft_app::types::ProposedValue;
 use malachitebft_core_types::{Context as _, NilOrVal, Round, Validity};
 use malachitebft_signing::Verifier as _;
-use parking_lot::Mutex;
 use state::timely::{self, check_timely};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use types::sign_bytes::{Domain, VoteFields, VoteKind};
-use types::{Hash, Keypair, Params};
+use types::{Hash, Params};
 
 use super::*;
 use crate::app::{App, Follows, Setup};
 use crate::engine::context::{Ctx, Height, Value};
-use crate::engine::scheme::PublicKey;
-use crate::engine::settings;
-use crate::engine::signing::Verifier;
 use crate::parts::{self, Form, Head};
-use crate::presence::Presence;
-use crate::{
-    Archive, Candidate, Clock, Counters, Decided, Direction, Encoded, Equivocation, Ledger,
-    LedgerFault, Missed, Pace, Ports, Proposed, Timeouts, Tip, Undecided, ValidatorSet, Verdict,
-};
+use crate::testing::{CHAIN, Kept, NodeSide, TIP, domain, keys, on_turn, peer, tip};
+use crate::{Candidate, Direction, Encoded, LedgerFault, Missed, Verdict};
 
-const TIP: u64 = 10;
 /// What the machine's clock says when a test begins.
 const NOW: u64 = 1_700_000_000_000;
 /// How far a liar's clock is off.
 const MINUTES: u64 = 120_000;
 
-/// A ledger whose blocks are nothing but timestamps, with the rule of the real one, and a clock that
-/// tests set.
-#[derive(Default)]
-struct Hands {
-    now_ms: AtomicU64,
-    executed: AtomicUsize,
-    kept: Mutex<Vec<Undecided>>,
-}
-
-impl Clock for Hands {
-    fn now_ms(&self) -> u64 {
-        self.now_ms.load(Ordering::SeqCst)
-    }
-}
-
-impl Ledger for Hands {
-    fn tip(&self) -> Result<Tip, LedgerFault> {
-        Ok(tip())
-    }
-
-    fn propose(&self, _: u64, _: u32) -> Result<Proposed, LedgerFault> {
-        Err(LedgerFault::new("proposes nothing"))
-    }
-
-    fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
-        let Candidate { round, proposer, seal, content, origin, .. } = candidate;
-        let (Encoded::Whole(bytes) | Encoded::CompactBlock { bytes, .. }) = content;
-        let hash = Hash::digest(&bytes);
-        let timestamp = bytes.as_ref().try_into().map_err(LedgerFault::new)?;
-        let timestamp = u64::from_be_bytes(timestamp);
-        if let Origin::Live(Seen { came_ms, open_ms }) = origin {
-            let seen = timely::Seen { came_ms, open_ms };
-            if let Err(missed) = check_timely(timestamp, round, seen, &Params::default()) {
-                let direction = match missed {
-                    timely::Untimely::Ahead { .. } => Direction::Ahead,
-                    timely::Untimely::Behind { .. } => Direction::Behind,
-                };
-                return Ok(Verdict::Untimely { hash, direction, reason: missed.to_string() });
-            }
+/// Blocks are nothing but timestamps, with the rule of the real ledger.
+fn judge(candidate: &Candidate) -> Result<Verdict, LedgerFault> {
+    let (Encoded::Whole(bytes) | Encoded::CompactBlock { bytes, .. }) = &candidate.content;
+    let hash = Hash::digest(bytes);
+    let timestamp = bytes.as_ref().try_into().map_err(LedgerFault::new)?;
+    let timestamp = u64::from_be_bytes(timestamp);
+    if let Origin::Live(Seen { came_ms, open_ms }) = candidate.origin {
+        let seen = timely::Seen { came_ms, open_ms };
+        if let Err(missed) = check_timely(timestamp, candidate.round, seen, &Params::default()) {
+            let direction = match missed {
+                timely::Untimely::Ahead { .. } => Direction::Ahead,
+                timely::Untimely::Behind { .. } => Direction::Behind,
+            };
+            return Ok(Verdict::Untimely { hash, direction, reason: missed.to_string() });
         }
-        self.executed.fetch_add(1, Ordering::SeqCst);
-        let kept = Undecided { round, proposer, seal, hash };
-        self.kept.lock().push(kept);
-        Ok(Verdict::Valid(hash))
     }
-
-    fn commit(&self, _: u64, _: Hash, _: Bytes) -> Result<(), LedgerFault> {
-        Err(LedgerFault::new("commits nothing"))
-    }
-
-    fn decided(&self, _: u64) -> Result<Option<Decided>, LedgerFault> {
-        Ok(None)
-    }
-}
-
-impl Archive for Hands {
-    fn compact_block(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
-        Ok(None)
-    }
-
-    fn undecided(&self, _: u64) -> Result<Vec<Undecided>, LedgerFault> {
-        Ok(self.kept.lock().clone())
-    }
-
-    fn body(&self, _: u64, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
-        Ok(None)
-    }
-
-    fn earliest(&self) -> Result<u64, LedgerFault> {
-        Ok(1)
-    }
-
-    fn keep_evidence(&self, _: &[Equivocation]) -> Result<(), LedgerFault> {
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Pace for Hands {
-    async fn due(&self, _: u64) {}
-    async fn earliest(&self, _: u64) {}
-}
-
-fn domain(v7_from: Option<u64>) -> Domain {
-    Domain { chain_id: "chain".into(), genesis_hash: Hash::ZERO, v7_from }
-}
-
-fn keys() -> Vec<Keypair> {
-    (1..=4).map(|seed| Keypair::from_seed(&[seed; 32])).collect()
-}
-
-fn tip() -> Tip {
-    let members = keys().into_iter().map(|key| (key.public_key(), 1));
-    let validators = ValidatorSet::new(members).expect("a set");
-    Tip { height: TIP, hash: Hash::ZERO, next_validators: validators.clone(), validators }
-}
-
-fn peer(byte: u8) -> PeerId {
-    let mut bytes = [byte; 34];
-    bytes[..2].copy_from_slice(&[0x12, 32]);
-    PeerId::from_bytes(&bytes).expect("a peer id")
+    Ok(Verdict::Valid(hash))
 }
 
 /// A validator's loop that sees what others send.
 struct Scene {
     app: App,
-    hands: Arc<Hands>,
+    side: Arc<NodeSide>,
     domain: Domain,
 }
 
@@ -150,38 +56,26 @@ impl Scene {
         Self::with(Some(0), Arc::default(), true)
     }
 
-    fn with(v7_from: Option<u64>, hands: Arc<Hands>, will_vote: bool) -> Self {
-        hands.now_ms.store(NOW, Ordering::SeqCst);
-        let domain = domain(v7_from);
-        let ports = Ports {
-            ledger: hands.clone(),
-            archive: hands.clone(),
-            pace: hands.clone(),
-            clock: hands.clone(),
-            counters: Counters::default(),
-        };
+    async fn in_first_round() -> Self {
+        let mut scene = Self::new();
+        scene.start_round(0).await;
+        scene
+    }
+
+    /// The same of a node that has kept these blocks.
+    fn with(v7_from: Option<u64>, kept: Arc<Kept>, will_vote: bool) -> Self {
+        let side = NodeSide::new(judge, kept);
+        side.now_ms.store(NOW, Ordering::SeqCst);
+        let domain = Domain { v7_from, ..domain(CHAIN) };
         let follows = Follows { until: Some(u64::MAX), may_sign: CancellationToken::new() };
-        let app = App::new(Setup {
-            ports,
-            signer: None,
-            follows: will_vote.then_some(follows),
-            unheard_max: None,
-            verifier: Verifier::new(domain.clone().into(), Presence::default()),
-            timeouts: settings::timeouts(&Timeouts::default()),
-            presence: Presence::default(),
-            publishes: false,
-            network: mpsc::channel(64).0,
-            peers: mpsc::channel(1).0,
-            counters: Counters::default(),
-            block_bytes_max: 1024,
-            tip: tip(),
-        });
+        let setup = side.setup(domain.clone());
+        let app = App::new(Setup { follows: will_vote.then_some(follows), ..setup });
         app.validation.open(TIP + 1, &tip().validators);
-        Self { app, hands, domain }
+        Self { app, side, domain }
     }
 
     fn executed(&self) -> usize {
-        self.hands.executed.load(Ordering::SeqCst)
+        self.side.kept.0.lock().len()
     }
 
     fn untimely(&self, direction: Direction) -> u64 {
@@ -189,7 +83,7 @@ impl Scene {
     }
 
     fn pass(&self, millis: u64) {
-        self.hands.now_ms.fetch_add(millis, Ordering::SeqCst);
+        self.side.now_ms.fetch_add(millis, Ordering::SeqCst);
     }
 
     async fn start_round(&mut self, round: u32) -> Vec<ProposedValue<Ctx>> {
@@ -216,9 +110,8 @@ impl Scene {
     /// Sends one of the two parts of a body.
     async fn send(&mut self, round: u32, timestamp: u64, part: usize) -> Option<Validity> {
         let bytes = Bytes::copy_from_slice(&timestamp.to_be_bytes());
-        let turn = tip().validators.proposer(TIP + 1, round).address;
-        let key = keys().into_iter().find(|key| key.address() == turn).expect("a validator");
-        let fields = parts::describe(TIP + 1, round, turn, block(timestamp), &bytes);
+        let key = on_turn(TIP + 1, round);
+        let fields = parts::describe(TIP + 1, round, key.address(), block(timestamp), &bytes);
         let fields = fields.expect("a small body");
         let head = Head::new(&fields, Form::Whole, &key.sign(&self.domain.body(&fields)));
         let stream = parts::body_stream(&fields.digest, Form::Whole, round);
@@ -246,14 +139,10 @@ impl Scene {
             let choice = NilOrVal::Val(Value::from(block));
             let address = voter.address.into();
             let vote = Ctx.new_prevote(Height(TIP + 1), Round::new(round), choice, address);
-            let checked = self
-                .app
-                .validation
-                .verifier
-                .verify_signed_vote(&vote, &signature.into(), &PublicKey::from(voter.public_key))
-                .await
-                .expect("an answer");
-            assert!(matches!(checked, malachitebft_signing::VerificationResult::Valid));
+            let (signature, key) = (signature.into(), voter.public_key.into());
+            let verifier = &self.app.validation.verifier;
+            let checked = verifier.verify_signed_vote(&vote, &signature, &key).await;
+            assert!(checked.expect("an answer").is_valid());
         }
     }
 }
@@ -265,8 +154,7 @@ fn block(timestamp: u64) -> Hash {
 
 #[tokio::test]
 async fn a_block_whose_time_is_minutes_off_is_invalid_and_not_executed() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     assert_eq!(scene.propose(0, NOW + MINUTES).await, Some(Validity::Invalid));
     assert_eq!(scene.propose(0, NOW - MINUTES).await, Some(Validity::Invalid));
     assert_eq!(scene.executed(), 0);
@@ -276,8 +164,7 @@ async fn a_block_whose_time_is_minutes_off_is_invalid_and_not_executed() {
 
 #[tokio::test]
 async fn the_head_says_when_a_block_came_and_not_its_last_part() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     scene.send_head(0, NOW - 2_400).await;
     scene.pass(60_000);
     scene.start_round(1).await;
@@ -286,8 +173,7 @@ async fn the_head_says_when_a_block_came_and_not_its_last_part() {
 
 #[tokio::test]
 async fn a_block_is_judged_by_the_first_time_that_it_came() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     assert_eq!(scene.propose(0, NOW + 1_000).await, Some(Validity::Invalid));
     // By now it would be timely.
     scene.pass(1_000);
@@ -298,7 +184,7 @@ async fn a_block_is_judged_by_the_first_time_that_it_came() {
 #[tokio::test]
 async fn what_is_proposed_again_in_a_later_round_is_judged_by_when_it_came_then() {
     let mut scene = Scene::new();
-    let proposer = |round| tip().validators.proposer(TIP + 1, round).address;
+    let proposer = |round| on_turn(TIP + 1, round).address();
     assert_eq!(proposer(0), proposer(4), "the same one's turn");
     scene.start_round(0).await;
     assert_eq!(scene.propose(0, NOW + MINUTES).await, Some(Validity::Invalid));
@@ -324,8 +210,7 @@ async fn a_head_that_comes_after_its_round_is_not_judged_by_the_clock() {
 
 #[tokio::test]
 async fn a_head_that_comes_before_its_round_is_judged_when_the_round_starts() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     // In time for a message that is early, and one that was made long before its round.
     assert_eq!(scene.propose(1, NOW).await, None);
     assert_eq!(scene.propose(2, NOW + 1).await, None);
@@ -340,8 +225,7 @@ async fn a_head_that_comes_before_its_round_is_judged_when_the_round_starts() {
 
 #[tokio::test]
 async fn an_untimely_block_becomes_valid_when_a_quorum_has_prevoted_it_and_not_before() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     assert_eq!(scene.propose(0, NOW + MINUTES).await, Some(Validity::Invalid));
     scene.prevote(0..2, 0, block(NOW + MINUTES)).await;
     assert!(scene.start_round(1).await.is_empty(), "two of four are no quorum");
@@ -355,8 +239,7 @@ async fn an_untimely_block_becomes_valid_when_a_quorum_has_prevoted_it_and_not_b
 
 #[tokio::test]
 async fn what_a_quorum_has_prevoted_is_told_with_the_next_part_of_anything() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     assert_eq!(scene.propose(0, NOW + MINUTES).await, Some(Validity::Invalid));
     scene.prevote(0..3, 0, block(NOW + MINUTES)).await;
     let told = scene.send(0, NOW, 0).await;
@@ -365,8 +248,7 @@ async fn what_a_quorum_has_prevoted_is_told_with_the_next_part_of_anything() {
 
 #[tokio::test]
 async fn the_same_block_sent_again_is_valid_as_soon_as_a_quorum_has_prevoted_it() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     assert_eq!(scene.propose(0, NOW - MINUTES).await, Some(Validity::Invalid));
     scene.start_round(1).await;
     assert_eq!(scene.propose(0, NOW - MINUTES).await, Some(Validity::Invalid), "bound to nothing");
@@ -378,11 +260,10 @@ async fn the_same_block_sent_again_is_valid_as_soon_as_a_quorum_has_prevoted_it(
 
 #[tokio::test]
 async fn a_restarted_node_has_kept_what_was_timely_and_nothing_else() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     assert_eq!(scene.propose(0, NOW).await, Some(Validity::Valid));
     assert_eq!(scene.propose(0, NOW + MINUTES).await, Some(Validity::Invalid));
-    let mut again = Scene::with(Some(0), Arc::clone(&scene.hands), true);
+    let mut again = Scene::with(Some(0), Arc::clone(&scene.side.kept), true);
     let told = again.start_round(0).await;
     assert_eq!(told.iter().map(|it| it.value.hash()).collect::<Vec<_>>(), [block(NOW)]);
     again.start_round(1).await;
@@ -408,8 +289,7 @@ async fn before_v7_a_body_is_judged_by_the_clock_when_it_has_come_and_again_when
 
 #[tokio::test]
 async fn a_proposer_fills_neither_the_arrivals_nor_what_is_kept() {
-    let mut scene = Scene::new();
-    scene.start_round(0).await;
+    let mut scene = Scene::in_first_round().await;
     for number in 0..20 {
         scene.send_head(0, NOW + number).await;
     }

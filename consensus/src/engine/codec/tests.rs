@@ -1,6 +1,5 @@
 //! Every message survives its way; what cannot be is refused.
 
-use malachitebft_app::types::PeerId;
 use malachitebft_app::types::streaming::StreamId;
 use malachitebft_core_types::{
     CommitSignature, Context, NilOrVal, PolkaSignature, Round, RoundCertificate,
@@ -12,18 +11,12 @@ use types::Hash;
 
 use super::*;
 use crate::engine::context::{Address, Proposal, Value, Vote};
+use crate::testing::peer;
 
 const ROUND: Round = Round::new(3);
 
 fn address(byte: u8) -> Address {
     types::Address::new([byte; 20]).into()
-}
-
-/// A peer id: a SHA-256 multihash of its key.
-fn peer(byte: u8) -> PeerId {
-    let mut bytes = vec![byte; 34];
-    bytes[..2].copy_from_slice(&[0x12, 32]);
-    PeerId::from_bytes(&bytes).expect("a peer id")
 }
 
 fn value(byte: u8) -> Value {
@@ -59,22 +52,24 @@ fn survives<T: PartialEq + std::fmt::Debug>(message: &T)
 where
     Borsh: Codec<T, Error = io::Error>,
 {
+    let decoded = |bytes: Bytes| -> io::Result<T> { Borsh.decode(bytes) };
     let bytes = Borsh.encode(message).expect("encoding");
-    let back: T = Borsh.decode(bytes.clone()).expect("decoding");
-    assert_eq!(&back, message);
+    assert_eq!(&decoded(bytes.clone()).expect("decoding"), message);
     let mut long = bytes.to_vec();
     long.push(0);
-    assert!(decoded::<T>(long.into()).is_err(), "trailing bytes are refused");
+    assert!(decoded(long.into()).is_err(), "trailing bytes are refused");
     for length in 0..bytes.len() {
-        assert!(decoded::<T>(bytes.slice(..length)).is_err(), "short bytes are refused");
+        assert!(decoded(bytes.slice(..length)).is_err(), "short bytes are refused");
     }
 }
 
-fn decoded<T>(bytes: Bytes) -> io::Result<T>
+/// Whether a message is encoded and not taken back.
+fn is_refused<T>(message: &T) -> bool
 where
     Borsh: Codec<T, Error = io::Error>,
 {
-    Borsh.decode(bytes)
+    let bytes = Borsh.encode(message).expect("encoding");
+    <Borsh as Codec<T>>::decode(&Borsh, bytes).is_err()
 }
 
 #[test]
@@ -145,16 +140,13 @@ fn network_messages_survive() {
 fn impossible_heights_and_rounds_are_refused() {
     for (height, round) in [(0, ROUND), (1, Round::Nil)] {
         let vote = SignedMessage::new(vote(height, round), signature(9));
-        let live = Borsh.encode(&LivenessMsg::Vote(vote.clone())).expect("encoding");
-        assert!(decoded::<LivenessMsg>(live).is_err());
-        let bytes = Borsh.encode(&SignedConsensusMsg::<Ctx>::Vote(vote)).expect("encoding");
-        assert!(decoded::<SignedConsensusMsg<Ctx>>(bytes).is_err());
+        assert!(is_refused(&LivenessMsg::Vote(vote.clone())));
+        assert!(is_refused(&SignedConsensusMsg::<Ctx>::Vote(vote)));
     }
     for (height, round, pol) in
         [(0, ROUND, Round::Nil), (1, Round::Nil, Round::Nil), (1, ROUND, ROUND)]
     {
         let proposal = SignedMessage::new(proposal(height, round, pol), signature(9));
-        let bytes = Borsh.encode(&SignedConsensusMsg::<Ctx>::Proposal(proposal)).expect("encoding");
-        assert!(decoded::<SignedConsensusMsg<Ctx>>(bytes).is_err());
+        assert!(is_refused(&SignedConsensusMsg::<Ctx>::Proposal(proposal)));
     }
 }

@@ -6,14 +6,8 @@ use malachitebft_signing::{Signer as _, Verifier as _, VerifierExt as _};
 use types::sign_bytes::Domain;
 
 use super::*;
-use crate::ValidatorSet;
 use crate::engine::context::{Address, Height, Validators, Value};
-
-const CHAIN: &str = "chain";
-
-fn domain(chain_id: &str) -> Domain {
-    Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
-}
+use crate::testing::{CHAIN, domain, key, keys, set, verifier};
 
 struct Desk {
     signer: Signer,
@@ -21,11 +15,13 @@ struct Desk {
 }
 
 fn desk() -> Desk {
+    desk_in(domain(CHAIN).into())
+}
+
+fn desk_in(shared: SharedDomain) -> Desk {
     let directory = tempfile::tempdir().expect("a directory");
-    let keypair = Keypair::from_seed(&[1; 32]);
-    let guard =
-        Guard::open(directory.path(), &domain(CHAIN), &keypair.public_key()).expect("a guard");
-    let signer = Signer::new(domain(CHAIN).into(), keypair, guard, Counters::default());
+    let opened = Guard::open(directory.path(), &domain(CHAIN), &key(1).public_key());
+    let signer = Signer::new(shared, key(1), opened.expect("a guard"), Counters::default());
     Desk { signer, _directory: directory }
 }
 
@@ -48,7 +44,7 @@ async fn votes_and_proposals_verify_on_their_chain_only() {
     let proposal = Ctx.new_proposal(Height(5), Round::new(0), value(1), Round::Nil, address);
     let proposal = signer.sign_proposal(proposal).await.expect("a proposal");
     for (chain, expected) in [(CHAIN, true), ("another", false)] {
-        let verifier = Verifier::new(domain(chain).into(), Presence::default());
+        let verifier = verifier(domain(chain));
         let checked = verifier.verify_signed_vote(&vote.message, &vote.signature, &key).await;
         assert_eq!(checked.expect("an answer").is_valid(), expected);
         let checked =
@@ -59,14 +55,9 @@ async fn votes_and_proposals_verify_on_their_chain_only() {
 
 #[tokio::test]
 async fn from_the_height_that_votes_fix_on_everybody_signs_the_second_version() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let keypair = Keypair::from_seed(&[1; 32]);
-    let guard =
-        Guard::open(directory.path(), &domain(CHAIN), &keypair.public_key()).expect("a guard");
     let shared = SharedDomain::from(domain(CHAIN));
-    let signer = Signer::new(shared.clone(), keypair, guard, Counters::default());
-    let verifier = Verifier::new(shared.clone(), Presence::default());
-    let late = Verifier::new(domain(CHAIN).into(), Presence::default());
+    let Desk { signer, _directory } = desk_in(shared.clone());
+    let (verifier, late) = (verifier(shared.clone()), verifier(domain(CHAIN)));
     let key = signer.public_key().into();
     let vote = |height| {
         Ctx.new_prevote(Height(height), Round::new(0), NilOrVal::Nil, signer.address().into())
@@ -83,7 +74,7 @@ async fn from_the_height_that_votes_fix_on_everybody_signs_the_second_version() 
 
 #[tokio::test]
 async fn a_precommit_of_v7_waits_for_the_count_that_says_from_when_on_there_are_such() {
-    let keypair = Keypair::from_seed(&[1; 32]);
+    let keypair = key(1);
     let precommit = |height| {
         let address = keypair.address().into();
         Ctx.new_precommit(Height(height), Round::new(0), NilOrVal::Val(value(1)), address)
@@ -92,8 +83,7 @@ async fn a_precommit_of_v7_waits_for_the_count_that_says_from_when_on_there_are_
     let key = keypair.public_key().into();
     for (learned, expected) in [(Some(6), true), (Some(7), false), (None, false)] {
         let (shared, counted) = (SharedDomain::from(domain(CHAIN)), CancellationToken::new());
-        let verifier = Verifier::new(shared.clone(), Presence::default());
-        let verifier = verifier.until_counted(counted.clone());
+        let verifier = verifier(shared.clone()).until_counted(counted.clone());
         let vote = precommit(6);
         let signature = keypair.sign(&of_v7.vote(&vote.fields())).into();
         // The check is under way when the votes are counted, unless it has been refused before.
@@ -110,9 +100,7 @@ async fn a_precommit_of_v7_waits_for_the_count_that_says_from_when_on_there_are_
 
 #[tokio::test]
 async fn the_votes_of_a_certificate_are_counted_as_the_engine_checks_them() {
-    let keys = [1, 2, 3, 4].map(|seed| Keypair::from_seed(&[seed; 32]));
-    let set = ValidatorSet::new(keys.iter().map(|key| (key.public_key(), 1))).expect("a set");
-    let verifier = Verifier::new(domain(CHAIN).into(), Presence::default());
+    let (keys, set, verifier) = (keys(), set(), verifier(domain(CHAIN)));
     let quorums = verifier.quorums();
     quorums.open(5, &set);
     let signed = |key: &Keypair| {
@@ -161,7 +149,7 @@ async fn a_validator_proof_binds_the_key_to_the_peer() {
     let Desk { signer, _directory } = desk();
     let key = signer.public_key().as_bytes().to_vec();
     let mut proof = signer.sign_validator_proof(key, vec![7; 38]).await.expect("a proof");
-    let verifier = Verifier::new(domain("any chain").into(), Presence::default());
+    let verifier = verifier(domain("any chain"));
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_valid());
     proof.peer_id[0] ^= 1;
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_invalid());
@@ -177,7 +165,7 @@ async fn vote_extensions_are_neither_signed_nor_valid() {
     assert!(signer.sign_vote_extension(scope(), vec![1]).await.is_err());
     let signature = signer.keypair.sign(b"anything").into();
     let key = signer.public_key().into();
-    let checked = Verifier::new(domain(CHAIN).into(), Presence::default())
+    let checked = verifier(domain(CHAIN))
         .verify_signed_vote_extension(&scope(), &vec![1], &signature, &key)
         .await;
     assert!(checked.expect("an answer").is_invalid());

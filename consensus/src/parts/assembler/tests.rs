@@ -1,10 +1,11 @@
 //! Bodies arrive in any order, some parts twice, some from liars.
 
 use malachitebft_engine::util::streaming::StreamContent::{Data, Fin};
-use types::{Address, Keypair};
+use types::Address;
 
 use super::*;
 use crate::parts::{cut, describe};
+use crate::testing::{key, peer};
 
 const LIMITS: Limits = Limits {
     body_bytes_max: 4 * CHUNK_BYTES,
@@ -13,13 +14,6 @@ const LIMITS: Limits = Limits {
     early_streams_max: 3,
     early_chunks_max: 2,
 };
-
-/// A peer id: a SHA-256 multihash of its key.
-fn peer(byte: u8) -> PeerId {
-    let mut bytes = vec![byte; 34];
-    bytes[..2].copy_from_slice(&[0x12, 32]);
-    PeerId::from_bytes(&bytes).expect("a peer id")
-}
 
 fn body(size: usize) -> Bytes {
     (0..size).map(|at| u8::try_from(at % 251).unwrap_or(0)).collect()
@@ -31,7 +25,7 @@ fn head(height: u64, bytes: &[u8]) -> Head {
 
 fn head_by(proposer: u8, height: u64, bytes: &[u8]) -> Head {
     let fields = describe(height, 0, Address::new([proposer; 20]), Hash::new([2; 32]), bytes);
-    let seal = Keypair::from_seed(&[1; 32]).sign(b"not looked at here");
+    let seal = key(1).sign(b"not looked at here");
     Head::new(&fields.expect("a small body"), Form::Whole, &seal)
 }
 

@@ -1,10 +1,9 @@
 //! What peers are told of the pool, and what the pool makes of what they bring.
 
 use p2p::ports::Pool as _;
-use tokio::time::timeout;
 
 use super::*;
-use crate::ingest::testing::{SOON, World, transfer};
+use crate::ingest::testing::{Started, World, soon, transfer};
 use crate::sync::Phase;
 
 fn pool_of(world: &World, ingest: IngestHandle) -> GossipPool {
@@ -15,7 +14,7 @@ fn pool_of(world: &World, ingest: IngestHandle) -> GossipPool {
 /// What comes of texts that a peer brings.
 async fn brought(pool: &GossipPool, txs: &[&SignedTx]) -> Vec<Outcome> {
     let txs = txs.iter().copied().cloned().collect();
-    timeout(SOON, pool.submit(txs)).await.expect("it takes too long")
+    soon(pool.submit(txs)).await
 }
 
 fn signed(world: &World, text: &str) -> SignedTx {
@@ -24,10 +23,8 @@ fn signed(world: &World, text: &str) -> SignedTx {
 
 #[tokio::test]
 async fn what_peers_bring_is_new_once_and_known_from_then_on() {
-    let world = World::new();
-    let (handle, service) = world.service();
-    let stop = CancellationToken::new();
-    let task = tokio::spawn(service.run(stop.clone()));
+    let (world, handle, service) = World::with_service();
+    let started = Started::new(service);
     let pool = pool_of(&world, handle);
 
     let [first, queued] = [transfer(0, 0, 1), transfer(0, 2, 1)].map(|it| signed(&world, &it));
@@ -54,14 +51,12 @@ async fn what_peers_bring_is_new_once_and_known_from_then_on() {
     // Twice in one batch.
     let twice = signed(&world, &transfer(2, 0, 1));
     assert_eq!(vec![Outcome::New, Outcome::Known], brought(&pool, &[&twice, &twice]).await);
-    stop.cancel();
-    task.await.unwrap().unwrap();
+    started.end().await;
 }
 
 #[tokio::test]
 async fn what_the_pool_holds_does_not_go_through_the_service_again() {
-    let world = World::new();
-    let (handle, service) = world.service();
+    let (world, handle, service) = World::with_service();
     let text = transfer(0, 0, 1);
     world.admit(&text);
     let (pool, known) = (pool_of(&world, handle), signed(&world, &text));
@@ -74,8 +69,7 @@ async fn what_the_pool_holds_does_not_go_through_the_service_again() {
 
 #[tokio::test]
 async fn what_a_node_that_catches_up_cannot_look_at_is_nobodys_fault() {
-    let world = World::new();
-    let (handle, _service) = world.service();
+    let (world, handle, _service) = World::with_service();
     world.sync.enter(Phase::CatchingUp);
     let tx = signed(&world, &transfer(0, 0, 1));
     let bad = SignedTx::new("no transaction", tx.signature());

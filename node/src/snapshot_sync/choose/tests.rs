@@ -128,10 +128,7 @@ fn an_agreement_or_the_lack_of_others_decides_and_else_the_time() {
         (1, 1, true, long, true),
     ] {
         let state = (tellers, is_asking);
-        assert_eq!(
-            decided,
-            is_decided(&choice(peers), state, waited),
-            "{peers} {state:?} {waited:?}"
-        );
+        let found = is_decided(&choice(peers), state, waited);
+        assert_eq!(decided, found, "{peers} {state:?} {waited:?}");
     }
 }

@@ -98,16 +98,15 @@ async fn peers(handle: &Handle, count: usize) -> Vec<p2p::Peer> {
     }
 }
 
-async fn pair(piece_bytes: usize, pause: Duration) -> Pair {
-    pair_of(WHOLE, piece_bytes, pause).await
+impl Pair {
+    /// Fetches a chunk that is no extra.
+    async fn fetch(&self) -> Result<Whole, Lack> {
+        fetch_whole(&self.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await
+    }
 }
 
-async fn pair_of(whole: u64, piece_bytes: usize, pause: Duration) -> Pair {
-    pair_with(BTreeMap::new(), (whole, piece_bytes), pause).await
-}
-
-/// With a peer that has these extras.
-async fn pair_with(
+/// With a peer that gives chunks of `whole` bytes in answers of `piece_bytes`, and has these extras.
+async fn pair(
     extras: BTreeMap<Hash, Vec<u8>>,
     (whole, piece_bytes): (u64, usize),
     pause: Duration,
@@ -121,60 +120,55 @@ async fn pair_with(
     let address = dripping.listen_addresses().remove(0);
     asking.add_peer(&format!("{address}/p2p/{}", dripping.peer_id())).await.unwrap();
     let peer = peers(&asking, 1).await.remove(0).key;
-    let source = Source { handle: asking, peer, answer_time: PATIENCE };
+    let source = Source { handle: asking, peer, answer_time: LONG };
     Pair { source, dripper, stop, _gate: gate }
 }
 
-fn run(test: impl Future<Output = ()>) {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(2).enable_all().build().unwrap().block_on(test);
+/// With a peer that drips, whose answers are not waited for long.
+async fn dripping(piece_bytes: usize, pause: Duration) -> Pair {
+    let mut pair = pair(BTreeMap::new(), (WHOLE, piece_bytes), pause).await;
+    pair.source.answer_time = PATIENCE;
+    pair
 }
 
-#[test]
-fn a_peer_that_sends_crumbs_or_drips_is_asked_for_one_and_has_sent_too_little() {
-    run(async {
-        for piece_bytes in [1_000, 70_000] {
-            let pair = pair(piece_bytes, PATIENCE / 2).await;
-            let fetched =
-                fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
-            // The hash of so little is another; that is judged where the bytes are known.
-            assert_eq!(Ok(piece_bytes), fetched.map(|whole| whole.bytes.len()));
-            assert_eq!(1, pair.dripper.asked.load(Ordering::SeqCst));
-        }
-    });
+/// With a peer that gives chunks of so many bytes at once.
+async fn fast(whole: u64) -> Pair {
+    pair(BTreeMap::new(), (whole, 1 << 20), Duration::ZERO).await
 }
 
-#[test]
-fn a_chunk_of_several_answers_comes_whole_however_long_it_is_said_to_be() {
-    run(async {
-        // An answer that is full may be the last, so the next one is asked for, and is empty.
-        for (whole, asked) in [(WHOLE, 1), (3 << 20, 4), ((2 << 20) + 5, 3)] {
-            let mut pair = pair_of(whole, 1 << 20, Duration::ZERO).await;
-            pair.source.answer_time = LONG;
-            let fetched =
-                fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
-            assert_eq!(Ok(whole), fetched.map(|whole| length(&whole.bytes)));
-            assert_eq!(asked, pair.dripper.asked.load(Ordering::SeqCst));
-        }
-        // More than any chunk may have is not waited for.
-        let mut pair = pair_of(1 << 30, 1 << 20, Duration::ZERO).await;
-        pair.source.answer_time = LONG;
-        let fetched = fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
-        assert_eq!(Ok(CHUNK_BYTES_MAX), fetched.map(|whole| length(&whole.bytes)));
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_sends_crumbs_or_drips_is_asked_for_one_and_has_sent_too_little() {
+    for piece_bytes in [1_000, 70_000] {
+        let pair = dripping(piece_bytes, PATIENCE / 2).await;
+        let fetched = pair.fetch().await;
+        // The hash of so little is another; that is judged where the bytes are known.
+        assert_eq!(Ok(piece_bytes), fetched.map(|whole| whole.bytes.len()));
+        assert_eq!(1, pair.dripper.asked.load(Ordering::SeqCst));
+    }
 }
 
-#[test]
-fn a_peer_that_does_not_answer_at_all_is_slow_and_one_that_is_gone_is_not() {
-    run(async {
-        let pair = pair(1 << 20, Duration::from_secs(30)).await;
-        let fetched = fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
-        assert_eq!(Err(Lack::Slow), fetched);
-        pair.source.handle.blame(pair.source.peer, "of the test".to_owned()).await;
-        peers(&pair.source.handle, 0).await;
-        let fetched = fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
-        assert_eq!(Err(Lack::Absent), fetched);
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chunk_of_several_answers_comes_whole_however_long_it_is_said_to_be() {
+    // An answer that is full may be the last, so the next one is asked for, and is empty.
+    for (whole, asked) in [(WHOLE, 1), (3 << 20, 4), ((2 << 20) + 5, 3)] {
+        let pair = fast(whole).await;
+        let fetched = pair.fetch().await;
+        assert_eq!(Ok(whole), fetched.map(|whole| length(&whole.bytes)));
+        assert_eq!(asked, pair.dripper.asked.load(Ordering::SeqCst));
+    }
+    // More than any chunk may have is not waited for.
+    let pair = fast(1 << 30).await;
+    let fetched = pair.fetch().await;
+    assert_eq!(Ok(CHUNK_BYTES_MAX), fetched.map(|whole| length(&whole.bytes)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_does_not_answer_at_all_is_slow_and_one_that_is_gone_is_not() {
+    let pair = dripping(1 << 20, LONG).await;
+    assert_eq!(Err(Lack::Slow), pair.fetch().await);
+    pair.source.handle.blame(pair.source.peer, "of the test".to_owned()).await;
+    peers(&pair.source.handle, 0).await;
+    assert_eq!(Err(Lack::Absent), pair.fetch().await);
 }
 
 /// Rows of turns, as an extra has them.
@@ -198,57 +192,55 @@ fn extras(count: u32, value_bytes: usize) -> BTreeMap<Hash, Vec<u8>> {
 }
 
 /// What comes of fetching these chunks from a peer that takes so long for each.
-async fn fetched(chunks: &BTreeMap<Hash, Vec<u8>>, lie: u64, pause: Duration) -> (Fetched, Pair) {
-    let mut pair = pair_with(chunks.clone(), (0, 1 << 20), pause).await;
-    pair.source.answer_time = LONG;
+async fn fetched(chunks: BTreeMap<Hash, Vec<u8>>, lie: u64, pause: Duration) -> (Fetched, Pair) {
+    let said = manifest(&chunks, lie);
+    fetched_as(chunks, &said, pause, 4 * PATIENCE).await
+}
+
+/// The same with what the manifest says of them.
+async fn fetched_as(
+    chunks: BTreeMap<Hash, Vec<u8>>,
+    said: &Manifest,
+    pause: Duration,
+    patience: Duration,
+) -> (Fetched, Pair) {
+    let pair = pair(chunks, (0, 1 << 20), pause).await;
     let folder = tempfile::tempdir().unwrap();
-    let intake = Arc::new(Intake::open(folder.path(), &manifest(chunks, lie)).unwrap());
-    let fetched = fetch_chunks(vec![pair.source.clone()], &intake, 4 * PATIENCE).await.unwrap();
+    let intake = Arc::new(Intake::open(folder.path(), said).unwrap());
+    let fetched = fetch_chunks(vec![pair.source.clone()], &intake, patience).await.unwrap();
     (fetched, pair)
 }
 
-#[test]
-fn chunks_that_come_in_time_but_below_the_least_rate_end_the_fetch() {
-    run(async {
-        let started = Instant::now();
-        let (fetched, _pair) = fetched(&extras(200, 10), 0, PATIENCE).await;
-        assert!(fetched.was_slow && !fetched.is_all, "{fetched:?} {:?}", started.elapsed());
-        assert!(started.elapsed() < 20 * PATIENCE, "{:?}", started.elapsed());
-        assert!(fetched.slow.is_empty(), "no answer was late");
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chunks_that_come_in_time_but_below_the_least_rate_end_the_fetch() {
+    let started = Instant::now();
+    let (fetched, _pair) = fetched(extras(200, 10), 0, PATIENCE).await;
+    assert!(fetched.was_slow && !fetched.is_all, "{fetched:?} {:?}", started.elapsed());
+    assert!(started.elapsed() < 20 * PATIENCE, "{:?}", started.elapsed());
+    assert!(fetched.slow.is_empty(), "no answer was late");
 }
 
-#[test]
-fn chunks_that_come_at_the_least_rate_are_fetched_however_long_it_takes() {
-    run(async {
-        // Each pays for more than a second.
-        let (fetched, _pair) = fetched(&extras(12, 100_000), 0, PATIENCE).await;
-        assert!(fetched.is_all && !fetched.was_slow, "{fetched:?}");
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chunks_that_come_at_the_least_rate_are_fetched_however_long_it_takes() {
+    // Each pays for more than a second.
+    let (fetched, _pair) = fetched(extras(12, 100_000), 0, PATIENCE).await;
+    assert!(fetched.is_all && !fetched.was_slow, "{fetched:?}");
 }
 
-#[test]
-fn a_manifest_that_lies_about_its_chunks_is_found_out_and_their_sender_is_not_blamed() {
-    run(async {
-        let (fetched, pair) = fetched(&extras(20, 100), 1, Duration::ZERO).await;
-        assert!(matches!(fetched.lie, Some(OfferError::Numbers { .. })), "{fetched:?}");
-        assert_eq!(1, pair.source.handle.peers().len());
-        assert_eq!(0, pair.source.handle.counters().bans.get());
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manifest_that_lies_about_its_chunks_is_found_out_and_their_sender_is_not_blamed() {
+    let (fetched, pair) = fetched(extras(20, 100), 1, Duration::ZERO).await;
+    assert!(matches!(fetched.lie, Some(OfferError::Numbers { .. })), "{fetched:?}");
+    assert_eq!(1, pair.source.handle.peers().len());
+    assert_eq!(0, pair.source.handle.counters().bans.get());
 }
 
-#[test]
-fn no_more_is_fetched_than_the_manifest_says_and_nobody_is_kept_out_for_it() {
-    run(async {
-        let large = extras(1, 3 << 20);
-        let said = large.keys().map(|hash| (*hash, extra(0, 10))).collect();
-        let mut pair = pair_with(large, (0, 1 << 20), Duration::ZERO).await;
-        pair.source.answer_time = LONG;
-        let folder = tempfile::tempdir().unwrap();
-        let intake = Arc::new(Intake::open(folder.path(), &manifest(&said, 0)).unwrap());
-        let fetched = fetch_chunks(vec![pair.source.clone()], &intake, LONG).await.unwrap();
-        assert!(!fetched.is_all && fetched.slow.contains(&pair.source.peer), "{fetched:?}");
-        assert!(pair.dripper.asked.load(Ordering::SeqCst) <= PER_PEER);
-        assert_eq!(0, pair.source.handle.counters().bans.get());
-    });
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_fetched_than_the_manifest_says_and_nobody_is_kept_out_for_it() {
+    let large = extras(1, 3 << 20);
+    let said = large.keys().map(|hash| (*hash, extra(0, 10))).collect();
+    let (fetched, pair) = fetched_as(large, &manifest(&said, 0), Duration::ZERO, LONG).await;
+    assert!(!fetched.is_all && fetched.slow.contains(&pair.source.peer), "{fetched:?}");
+    assert!(pair.dripper.asked.load(Ordering::SeqCst) <= PER_PEER);
+    assert_eq!(0, pair.source.handle.counters().bans.get());
 }

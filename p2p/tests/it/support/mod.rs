@@ -62,6 +62,11 @@ impl Node {
         Self::start_whole(network, config, pool, DoubleChain::default()).await
     }
 
+    /// One whose pool takes everything, as a dishonest node's does.
+    pub(crate) async fn that_takes_all() -> Self {
+        Self::start_with(home_network(), config(), DoublePool::that_takes_all()).await
+    }
+
     /// One that has this chain.
     pub(crate) async fn with_chain(chain: DoubleChain) -> Self {
         Self::start_whole(home_network(), config(), DoublePool::default(), chain).await
@@ -107,21 +112,18 @@ impl Node {
     }
 
     pub(crate) fn knows(&self, other: &Self) -> bool {
-        let id = other.handle.peer_id();
-        self.handle.peers().iter().any(|peer| peer.peer_id == id)
+        self.peer(other).is_some()
     }
 
     /// The other as a peer of this one.
-    pub(crate) fn peer(&self, other: &Self) -> p2p::Peer {
+    pub(crate) fn peer(&self, other: &Self) -> Option<p2p::Peer> {
         let id = other.handle.peer_id();
-        let peers = self.handle.peers();
-        peers.into_iter().find(|peer| peer.peer_id == id).expect("it is connected")
+        self.handle.peers().into_iter().find(|peer| peer.peer_id == id)
     }
 
     /// What it thinks of a peer.
     pub(crate) fn score_of(&self, other: &Self) -> Option<f64> {
-        let id = other.handle.peer_id();
-        self.handle.peers().iter().find(|peer| peer.peer_id == id).map(|peer| peer.score)
+        self.peer(other).map(|peer| peer.score)
     }
 
     /// A client hands a transaction in here: the pool takes it, and it is announced.
@@ -152,19 +154,26 @@ pub(crate) async fn town(count: usize) -> Vec<Node> {
 /// Waits until gossip runs between the nodes: a transaction of its own from each to all.
 pub(crate) async fn warm(nodes: &[Node]) {
     for node in nodes {
+        let prefix = format!("probe {}", node.handle.peer_id());
         // Published again and again, because subscriptions travel too.
-        let mut round = 0;
-        eventually("gossip runs", || {
-            round += 1;
-            let probe = tx(&format!("probe {} {round}", node.handle.peer_id()));
+        repeatedly("gossip runs", |round| {
             if round % 20 == 1 {
-                node.receives(&probe);
+                node.receives(&tx(&format!("{prefix} {round}")));
             }
-            let prefix = format!("probe {}", node.handle.peer_id());
             nodes.iter().all(|node| node.pool.has_like(&prefix))
         })
         .await;
     }
+}
+
+/// Does something that is numbered again and again until it says that something holds.
+pub(crate) async fn repeatedly(what: &str, mut act: impl FnMut(u64) -> bool) {
+    let mut number = 0;
+    eventually(what, || {
+        number += 1;
+        act(number)
+    })
+    .await;
 }
 
 /// Waits until the condition holds.
