@@ -247,6 +247,11 @@ mod tests {
         let two = signed_by(&keys()[..2]).encode();
         let too_few = CertificateError::Quorum { signed: 2, total: 4 };
         assert_eq!(checked(CHAIN, 5, &BLOCK, &two), Err(too_few));
+        // Powers are added up, not heads.
+        let tens = ValidatorSet::new(keys().map(|key| (key.public_key(), 10))).expect("a set");
+        let by = |count: usize| signed_by(&keys()[..count]).verify(&domain(CHAIN), &tens);
+        assert_eq!(by(3), Ok(()));
+        assert_eq!(by(2), Err(CertificateError::Quorum { signed: 20, total: 40 }));
     }
 
     #[test]

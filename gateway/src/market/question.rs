@@ -295,7 +295,8 @@ mod tests {
     fn a_call_is_asked_at_the_prices_that_miners_accept() {
         let call = draft(&good()).unwrap().priced(&estimate(), PRICES, 1_000_000).unwrap();
         let body = call.body(Hash::ZERO);
-        assert_eq!((5_000, "majority", 3), (call.max_fee_micro, body.consensus.as_str(), 3));
+        let found = (call.max_fee_micro, body.consensus.as_str(), body.committee_size);
+        assert_eq!((5_000, "majority", 3), found);
         assert_eq!(100, body.prices.per_call.get());
         // Selector, two heads, a length and a word: 132 bytes; in hex, with the rest, 4 times the price.
         assert_eq!(4 * (2 * 132 + 2_048), call.fees_micro(PRICES));
