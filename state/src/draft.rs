@@ -171,8 +171,8 @@ impl Draft {
         self.is_at_end = true;
     }
 
-    /// An account was credited. A block notes that only at its end: what transactions credit is not
-    /// without a transaction of its own.
+    /// An account was credited. The draft of a block notes this only at the end of the block, because until
+    /// then the credits belong to transactions. A draft for checks notes every credit.
     pub(crate) fn note_credited(&mut self, address: Address, amount: Amount) {
         if self.is_at_end {
             self.note_credit(address, amount);
