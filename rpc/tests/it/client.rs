@@ -114,7 +114,7 @@ impl TestServer {
     pub async fn get_whole(&self, path: &str, headers: &str) -> Vec<u8> {
         let mut stream = self.connect().await;
         stream.write_all(get_text(path, headers).as_bytes()).await.unwrap();
-        read_whole(&mut stream).await
+        read_answer(&mut stream).await
     }
 
     /// A path's status and JSON.
@@ -243,6 +243,14 @@ pub async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
     // A server that refuses may close before it has read everything.
     stream.write_all(request).await.ok();
     read_response(&mut stream).await
+}
+
+/// What comes until the connection ends as it should.
+pub async fn read_answer<T: AsyncRead + Unpin>(stream: &mut T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    ended.expect("the connection is still open").expect("the answer is whole");
+    bytes
 }
 
 /// What comes until the connection ends, however it ends.

@@ -3,7 +3,7 @@
 use rpc::Config;
 use tokio::io::AsyncWriteExt;
 
-use crate::client::{TestServer, read_whole};
+use crate::client::{TestServer, read_answer};
 
 /// The status line and the headers with which a request is answered.
 async fn head(server: &TestServer, method: &str, headers: &str) -> String {
@@ -15,7 +15,7 @@ async fn head(server: &TestServer, method: &str, headers: &str) -> String {
     );
     let mut stream = server.connect().await;
     stream.write_all(request.as_bytes()).await.unwrap();
-    let answer = String::from_utf8(read_whole(&mut stream).await).unwrap();
+    let answer = String::from_utf8(read_answer(&mut stream).await).unwrap();
     answer.split_once("\r\n\r\n").unwrap().0.to_owned()
 }
 
