@@ -3,7 +3,7 @@
 
 mod generators;
 mod golden;
-mod table;
+mod members;
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) use self::generators::any_body;
 pub(crate) use self::golden::{assert_bytes, number, numbers};
-pub(crate) use self::table::{TABLE, members};
+pub(crate) use self::members::{TABLE, members};
 
 /// The published vectors.
 pub(crate) const VECTORS: &str = include_str!("../vectors.json");

@@ -7,9 +7,9 @@ use types::agent::ExecutorId;
 use types::tx::{AgentFinish, AgentRegister, AgentRequest, AgentRetire, MinerOffer, Protection};
 use types::{Amount, Bid, Body, Hash, Signature, ids};
 
+use crate::agent_metadata::Sheet;
 use crate::bodies::{bond, fork, param, protected, refuse, register_miner, unbond};
 use crate::model::{Model, ModelRun};
-use crate::sheets::Sheet;
 use crate::world::{
     START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, evidence,
     request_body, step, transfer, turn, vote_until,

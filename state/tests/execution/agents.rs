@@ -6,7 +6,7 @@ use state::tables::{AgentTexts, AgentVersions, Agents, AgentsByOwner};
 use types::tx::{AgentRegister, AgentRetire};
 use types::{Agent, AgentVersion, Amount, Body, Code, Event, Hash, Params, Rejection};
 
-use crate::sheets::Sheet;
+use crate::agent_metadata::Sheet;
 use crate::world::{
     ALICE, BOB, PROPOSER, STRANGER, V7, V8, Who, World, blob_chunk, blob_finalize, blob_init,
 };

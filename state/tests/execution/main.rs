@@ -14,6 +14,7 @@
 )]
 
 mod acts;
+mod agent_metadata;
 mod agents;
 mod blocks;
 mod bodies;
@@ -47,7 +48,6 @@ mod rejections;
 mod review;
 mod rule_votes;
 mod runs_of_agents;
-mod sheets;
 mod simulation;
 mod stakes;
 mod validators;

@@ -12,6 +12,7 @@ use types::tx::{
 };
 use types::{Amount, Bid, Body, Hash, Params};
 
+use crate::agent_metadata::Sheet;
 use crate::bodies::{bond, offer, unbond};
 use crate::market_world::{appeal, call_body};
 use crate::model::Model;
@@ -21,7 +22,6 @@ use crate::model_validators::ModelValidators;
 use crate::random::{
     Answers, Dice, TRANSACTIONS, assert_seen, first_chain, is_in_a_database, number_in, spied_check,
 };
-use crate::sheets::Sheet;
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, V8, Who, World, answer, transfer,
 };
