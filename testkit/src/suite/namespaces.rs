@@ -167,17 +167,9 @@ impl<E> Suite<E> {
         if let Some(reason) = needs::missing(case.run.needs) {
             return Ok(Outcome::Skipped(reason));
         }
-        let program = std::env::current_exe()?;
         let reason =
             tempfile::NamedTempFile::new().context("a file for the reason of a failure")?;
-        let mut command = match needs::apart() {
-            Some(apart) => {
-                let mut command = Command::new("unshare");
-                command.args(apart).args(["--", "sh", "-c", needs::ENTER]).arg(program);
-                command
-            }
-            None => Command::new(program),
-        };
+        let mut command = this_program_apart()?;
         command.args(["--inside", case.name, "--reason"]).arg(reason.path());
         command.args(&self.arguments);
         command.stdin(Stdio::null()).stdout(output()).stderr(output());
@@ -198,6 +190,33 @@ impl<E> Suite<E> {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// This program, to be started again in namespaces of its own where the machine allows that.
+fn this_program_apart() -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("the path of this program")?;
+    Ok(match needs::apart() {
+        Some(apart) => {
+            let mut command = Command::new("unshare");
+            command.args(apart).args(["--", "sh", "-c", needs::ENTER]).arg(program);
+            command
+        }
+        None => Command::new(program),
+    })
+}
+
+/// Starts this program again with the same arguments and `flag`, in namespaces of its own where the
+/// machine allows that; answers the exit code with which it ended.
+///
+/// # Errors
+///
+/// The program cannot be started, or a signal ended it.
+pub fn run_again(flag: &str) -> anyhow::Result<ExitCode> {
+    let mut command = this_program_apart()?;
+    command.args(std::env::args_os().skip(1)).arg(flag);
+    let status = command.status().context("starting this program again")?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.map(ExitCode::from).with_context(|| format!("this program ended by {status}"))
 }
 
 fn line(Finished { name, took, result, .. }: &Finished) -> String {
