@@ -6,14 +6,14 @@
 
 use std::sync::{Arc, LazyLock};
 
+use fixtures::{claim, register_miner, request, step, turn};
 use libfuzzer_sys::fuzz_target;
 use rpc::registry::Registry;
 use rpc::{Limits, Local};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentClaim, AgentRequest, AgentStep, ChatTurn, MinerRegister};
-use types::{Amount, Body, Hash, ids};
+use types::tx::ChatTurn;
 use world::{NOW, World, key};
 
 #[allow(dead_code, unreachable_pub, reason = "the test suite of the crate rpc uses all of it")]
@@ -83,48 +83,15 @@ fn assert_answer(answer: &Value) {
 
 /// Something to ask about: a run with a step, a turn, a miner, each in a block.
 fn act(world: &World) {
-    let run = ids::compute_agent_run_id(&key(1).address().to_string(), 0, "prompt");
-    let request = AgentRequest {
-        agent_run_id: run,
-        conversation_id: Hash::ZERO,
-        prompt: "prompt".to_owned(),
-        tools_whitelist: Vec::new(),
-        max_fee: Amount::new(1_000),
-        max_steps: 3,
-        prompt_blob_id: None,
-        model_hint: None, protection: types::Late::default(), agent: types::Late::default(), };
-    let turn = ChatTurn {
-        conversation_id: Hash::ZERO,
-        role: "user".to_owned(),
-        content: "hello".to_owned(),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: Some(run),
-        attachments: None,
-    };
-    let claim = AgentClaim {
-        agent_run_id: run,
-        miner_address: key(2).address().into(),
-        model_info: "model".to_owned(),
-        hardware_tier: "desktop".to_owned(),
-    };
-    let step = AgentStep {
-        agent_run_id: run,
-        step_index: 0,
-        output_tokens: 5,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: None,
-        output_blob_id: None,
-    };
-    let (name, model_info) = ("miner".to_owned(), "model".to_owned());
-    let register = MinerRegister { name, capabilities: Vec::new(), model_info };
+    let request = request(key(1).address(), 0, "prompt", 1_000, 3);
+    let run = request.agent_run_id;
+    let turn = ChatTurn { agent_run_id: Some(run), ..turn("hello") };
     let acts = [
-        (1, 0, Body::AgentRequest(request)),
-        (1, 1, Body::ChatTurn(turn)),
-        (2, 0, Body::MinerRegister(register)),
-        (2, 1, Body::AgentClaim(claim)),
-        (2, 2, Body::AgentStep(step)),
+        (1, 0, request.into()),
+        (1, 1, turn.into()),
+        (2, 0, register_miner("miner")),
+        (2, 1, claim(key(2).address(), run).into()),
+        (2, 2, step(run, 0, 5)),
     ];
     for (seed, nonce, body) in acts {
         let envelope = Envelope::new(nonce, NOW, None);

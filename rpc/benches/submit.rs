@@ -87,22 +87,9 @@ fn main() {
 
 /// A step with one tool call: the most frequent transaction of a run.
 fn step() -> String {
-    let call = ToolCall {
-        name: "web_search".to_owned(),
-        args_hash: Hash::digest(b"a"),
-        result_hash: Hash::digest(b"r"),
-        duration_ms: 345,
-        ok: true,
-    };
-    let body = AgentStep {
-        agent_run_id: Hash::digest(b"run"),
-        step_index: 3,
-        output_tokens: 200,
-        output_hash: Hash::digest(b"o"),
-        thought_blob_id: None,
-        tool_calls: Some(vec![call]),
-        output_blob_id: None,
-    };
+    let call = ToolCall { duration_ms: 345, ..fixtures::tool_call("web_search") };
+    let step = fixtures::plain_step(Hash::digest(b"run"), 3, 200);
+    let body = AgentStep { tool_calls: Some(vec![call]), ..step };
     let envelope = Envelope::new(7, NOW, None);
     build::build_tx(&key(1), &Body::AgentStep(body), &envelope)
 }

@@ -11,19 +11,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fixtures::{
+    blob_chunk, blob_finalize, blob_init, cancel, claim, finish, register_miner, request, step,
+    turn,
+};
 use state::pieces::Pieces;
 use state::tables::{Accounts, BlobChunks, BlobPieces, Blobs, Runs, Supplies, ValidatorVotes};
 use state::{
     Base, ChainRules, Draft, Forks, Memory, PendingState, SharedPending, Still, validators,
 };
-use types::build::{Envelope, Unsigned};
-use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, MinerRegister, Transfer, ValidatorVote,
-};
+use types::build::Envelope;
+use types::tx::{AgentFinish, AgentRequest, Attachment, ChatTurn, ValidatorVote};
 use types::{
     Account, Address, Amount, Blob, Body, CheckedTx, Hash, Keypair, OpenVote, Params, Run,
-    RunStatus, SetMember, SizeLimits, Supply, Transaction, TxLocation, ids,
+    RunStatus, SetMember, Supply, TxLocation,
 };
 
 /// The longest that a question may take.
@@ -48,10 +49,7 @@ fn key(number: u64) -> Keypair {
 
 fn tx(from: &Keypair, nonce: u64, body: &Body) -> CheckedTx {
     let envelope = Envelope::new(nonce, 1, None);
-    let address = from.address().to_string();
-    let unsigned = Unsigned::build(body, &address, &from.public_key(), &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+    CheckedTx::trust(fixtures::unsigned(from, body, &envelope))
 }
 
 fn blob(id: &str, owner: &Keypair, total: u32, received: u32) -> Blob {
@@ -148,69 +146,30 @@ fn bodies(own: &Keypair) -> Vec<(&'static str, Body)> {
 }
 
 fn of_blobs() -> Vec<(&'static str, Body)> {
-    let chunk = |id: &str, total: u32| {
-        let (blob_id, chunk_index) = (id.to_owned(), u64::from(total - 1));
-        Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data: vec![7; CHUNK] })
-    };
-    let finalize = BlobFinalize { blob_id: "largest".to_owned() };
-    let init = BlobInit {
-        blob_id: "new".to_owned(),
-        content_type: "text/plain".to_owned(),
-        total_bytes: 1,
-        total_chunks: 1,
-        content_hash: Hash::ZERO,
-    };
+    let chunk = |id: &str, total: u32| blob_chunk(id, u64::from(total - 1), &[7; CHUNK]);
     vec![
         ("last chunk of 16 MiB", chunk("default", CHUNKS)),
         ("last chunk of 1 GiB", chunk("largest", CHUNKS_MAX)),
-        ("finalise, refused", Body::BlobFinalize(finalize)),
-        ("announce a blob", Body::BlobInit(init)),
+        ("finalise, refused", blob_finalize("largest")),
+        ("announce a blob", blob_init("new", &[7]).into()),
     ]
 }
 
 fn of_runs(own: &Keypair) -> Vec<(&'static str, Body)> {
-    let claim = AgentClaim {
-        agent_run_id: OPEN_RUN,
-        miner_address: own.address().into(),
-        model_info: "m".to_owned(),
-        hardware_tier: "laptop".to_owned(),
-    };
-    let step = AgentStep {
-        agent_run_id: OWN_RUN,
-        step_index: 500_001,
-        output_tokens: 1,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: None,
-        output_blob_id: None,
-    };
+    let (reward, fee) = (1_000, 50_000_000);
     let finish = AgentFinish {
-        agent_run_id: OWN_RUN,
-        total_tokens_out: 1_000,
-        status: "completed".to_owned(),
-        miner_reward: Amount::new(1_000),
-        user_refund: Amount::new(1_000_000_000 - 50_000_000 - 1_000),
-        network_fee: Amount::new(50_000_000),
-        final_answer_inline: None,
         final_answer_blob_id: Some("final-0".to_owned()),
+        ..finish(OWN_RUN, 1_000, [reward, 1_000_000_000 - fee - reward, fee])
     };
     let request = AgentRequest {
-        agent_run_id: ids::compute_agent_run_id(&own.address().to_string(), 0, "why"),
-        conversation_id: Hash::ZERO,
-        prompt: "why".to_owned(),
-        tools_whitelist: Vec::new(),
-        max_fee: Amount::new(1_000),
-        max_steps: 10,
         prompt_blob_id: Some("final-0".to_owned()),
-        model_hint: None,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
+        ..request(own.address(), 0, "why", 1_000, 10)
     };
     vec![
-        ("claim, 1,000 excluded", Body::AgentClaim(claim)),
-        ("step of a long run", Body::AgentStep(step)),
+        ("claim, 1,000 excluded", claim(own.address(), OPEN_RUN).into()),
+        ("step of a long run", step(OWN_RUN, 500_001, 1)),
         ("finish of a long run", Body::AgentFinish(finish)),
-        ("cancel", Body::AgentCancel(AgentCancel { agent_run_id: OPEN_RUN })),
+        ("cancel", cancel(OPEN_RUN)),
         ("request with a blob", Body::AgentRequest(request)),
     ]
 }
@@ -219,30 +178,22 @@ fn of_others() -> Vec<(&'static str, Body)> {
     let attachments = (0..ATTACHMENTS)
         .map(|number| Attachment { kind: "image".to_owned(), blob_id: format!("final-{number}") });
     let turn = ChatTurn {
-        conversation_id: Hash::ZERO,
-        role: "user".to_owned(),
-        content: "see".to_owned(),
         content_blob_id: Some("final-0".to_owned()),
-        parent_turn_hash: None,
         agent_run_id: Some(OWN_RUN),
         attachments: Some(attachments.collect()),
+        ..turn("see")
     };
     let vote = ValidatorVote::new(key(99).public_key(), 1, 9);
-    let entry = MinerRegister {
-        name: "m".to_owned(),
-        capabilities: Vec::new(),
-        model_info: "m".to_owned(),
-    };
     vec![
         ("turn with attachments", Body::ChatTurn(turn)),
         ("vote, 64 validators", Body::ValidatorVote(vote)),
-        ("register", Body::MinerRegister(entry)),
+        ("register", register_miner("m")),
         ("transfer", transfer(1)),
     ]
 }
 
 fn transfer(to: u64) -> Body {
-    Body::Transfer(Transfer::new(key(to).address(), Amount::new(1), Amount::ZERO))
+    fixtures::transfer(key(to).address(), 1)
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

@@ -12,11 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use state::{ChainRules, Forks, MemoryChain, PendingState};
-use types::build::{Envelope, Unsigned};
-use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, Transfer};
-use types::{
-    Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction, ids,
-};
+use types::build::Envelope;
+use types::tx::{AgentFinish, Transfer};
+use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params};
 
 const RUNS_PER_BLOCK: usize = 200;
 const STEPS: u64 = 8;
@@ -110,11 +108,7 @@ impl Wallets {
         let Wallet { key, nonce } = &mut self.list[who];
         let envelope = Envelope::new(*nonce, 1, None);
         *nonce += 1;
-        let from = key.address().to_string();
-        let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
-        let limits = SizeLimits::from(&Params::default());
-        let parsed = Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits);
-        CheckedTx::trust(parsed.unwrap())
+        CheckedTx::trust(fixtures::unsigned(key, body, &envelope))
     }
 
     /// Every wallet pays the next one.
@@ -133,24 +127,17 @@ impl Wallets {
         let mut ids = Vec::new();
         for who in 0..RUNS_PER_BLOCK {
             let Wallet { key, nonce } = &self.list[who];
-            let prompt = "Summarise the attached report in three sentences.".to_owned();
-            let from = key.address().to_string();
-            let agent_run_id = ids::compute_agent_run_id(&from, *nonce, &prompt);
-            ids.push(agent_run_id);
-            txs.push(self.tx(who, &request(agent_run_id, prompt)));
+            let prompt = "Summarise the attached report in three sentences.";
+            let request = fixtures::request(key.address(), *nonce, prompt, 1_000_000, 20);
+            ids.push(request.agent_run_id);
+            txs.push(self.tx(who, &request.into()));
         }
         for (number, id) in ids.into_iter().enumerate() {
             let who = RUNS_PER_BLOCK + number;
             let miner = self.list[who].key.address();
-            let claim = AgentClaim {
-                agent_run_id: id,
-                miner_address: miner.into(),
-                model_info: "model".to_owned(),
-                hardware_tier: "server".to_owned(),
-            };
-            txs.push(self.tx(who, &Body::AgentClaim(claim)));
+            txs.push(self.tx(who, &fixtures::claim(miner, id).into()));
             for index in 0..STEPS {
-                txs.push(self.tx(who, &step(id, index)));
+                txs.push(self.tx(who, &fixtures::step(id, index, 625)));
             }
             txs.push(self.tx(who, &finish(id)));
         }
@@ -158,42 +145,9 @@ impl Wallets {
     }
 }
 
-fn request(agent_run_id: Hash, prompt: String) -> Body {
-    Body::AgentRequest(AgentRequest {
-        agent_run_id,
-        conversation_id: agent_run_id,
-        prompt,
-        tools_whitelist: Vec::new(),
-        max_fee: Amount::new(1_000_000),
-        max_steps: 20,
-        prompt_blob_id: None,
-        model_hint: None,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
-    })
-}
-
-fn step(agent_run_id: Hash, step_index: u64) -> Body {
-    Body::AgentStep(AgentStep {
-        agent_run_id,
-        step_index,
-        output_tokens: 625,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: None,
-        output_blob_id: None,
-    })
-}
-
 fn finish(agent_run_id: Hash) -> Body {
     Body::AgentFinish(AgentFinish {
-        agent_run_id,
-        total_tokens_out: 5_000,
-        status: "completed".to_owned(),
-        miner_reward: Amount::new(5_000),
-        user_refund: Amount::new(994_200),
-        network_fee: Amount::new(800),
         final_answer_inline: Some("It is fine.".to_owned()),
-        final_answer_blob_id: None,
+        ..fixtures::finish(agent_run_id, 5_000, [5_000, 994_200, 800])
     })
 }

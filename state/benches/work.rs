@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fixtures::{
+    blob_chunk, blob_finalize, blob_init, cancel, claim, finish, fork_vote, param_vote, step,
+};
 use state::{ChainRules, Forks, MemoryChain};
-use types::build::{Envelope, Unsigned};
+use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify};
 use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerRegister, ParamVote, Transfer, ValidatorVote,
+    AgentClaim, AgentFinish, Attachment, ChatTurn, MinerRegister, Transfer, ValidatorVote,
 };
 use types::{
     Address, Amount, Body, Hash, Keypair, Params, SetMember, SizeLimits, Transaction, ids,
@@ -105,8 +107,7 @@ impl Bench {
         let key = &self.keys[who];
         let envelope = Envelope::new(self.nonces[who], 1, None);
         self.nonces[who] += 1;
-        let from = key.address().to_string();
-        Unsigned::build(body, &from, &key.public_key(), &envelope).sign(key)
+        build_tx(key, body, &envelope)
     }
 
     fn address(&self, who: usize) -> Address {
@@ -199,40 +200,28 @@ impl Bench {
             let from = it.address(who).to_string();
             ids::compute_agent_run_id(&from, it.nonces[who] - ago, PROMPT)
         };
-        self.block("AGENT_REQUEST", WALLETS, move |it, who| request(id(it, who, 0), PROMPT));
+        self.block("AGENT_REQUEST", WALLETS, request);
         self.block("AGENT_CLAIM", WALLETS, move |it, who| {
-            Body::AgentClaim(AgentClaim {
-                agent_run_id: id(it, who, 1),
-                miner_address: it.address(who).into(),
-                model_info: "model".to_owned(),
-                hardware_tier: "server".to_owned(),
-            })
+            let hardware_tier = "server".to_owned();
+            AgentClaim { hardware_tier, ..claim(it.address(who), id(it, who, 1)) }.into()
         });
-        self.block("AGENT_STEP", WALLETS, move |it, who| step(id(it, who, 2), 0));
-        self.block("AGENT_STEP, again", WALLETS, move |it, who| step(id(it, who, 3), 1));
+        self.block("AGENT_STEP", WALLETS, move |it, who| step(id(it, who, 2), 0, 625));
+        self.block("AGENT_STEP, again", WALLETS, move |it, who| step(id(it, who, 3), 1, 625));
         self.block("AGENT_FINISH", WALLETS, move |it, who| {
             Body::AgentFinish(AgentFinish {
-                agent_run_id: id(it, who, 4),
-                total_tokens_out: 1_250,
-                status: "completed".to_owned(),
-                miner_reward: Amount::new(1_250),
-                user_refund: Amount::new(1_000_000 - 1_250 - 200),
-                network_fee: Amount::new(200),
                 final_answer_inline: Some("It is fine.".to_owned()),
-                final_answer_blob_id: None,
+                ..finish(id(it, who, 4), 1_250, [1_250, 1_000_000 - 1_250 - 200, 200])
             })
         });
-        self.block("AGENT_REQUEST, again", WALLETS, move |it, who| request(id(it, who, 0), PROMPT));
-        self.block("AGENT_CANCEL", WALLETS, move |it, who| {
-            Body::AgentCancel(AgentCancel { agent_run_id: id(it, who, 1) })
-        });
+        self.block("AGENT_REQUEST, again", WALLETS, request);
+        self.block("AGENT_CANCEL", WALLETS, move |it, who| cancel(id(it, who, 1)));
     }
 
     fn of_blobs(&mut self) {
         const FEW: usize = 16;
         self.block("SOCIAL_BLOB_INIT", WALLETS, |_, who| init(&blob(who), CHUNK));
         self.block("SOCIAL_BLOB_CHUNK", FEW, |_, who| chunk(&blob(who), 0, CHUNK));
-        self.block("SOCIAL_BLOB_FINALIZE", FEW, |_, who| finalize(&blob(who)));
+        self.block("SOCIAL_BLOB_FINALIZE", FEW, |_, who| blob_finalize(&blob(who)));
         self.block("CHAT_TURN, 16 blobs", WALLETS, |_, _| turn("See these.", FEW));
         self.unseen(&init(LARGE, CHUNK * CHUNKS));
         for index in 0..CHUNKS - 1 {
@@ -242,13 +231,9 @@ impl Bench {
     }
 
     fn of_votes(&mut self) {
-        self.block("FORK_VOTE", VALIDATORS, |_, _| {
-            Body::ForkVote(ForkVote { fork: "v9".to_owned(), height: 500_000 })
-        });
+        self.block("FORK_VOTE", VALIDATORS, |_, _| fork_vote("v9", 500_000));
         self.block("PARAM_VOTE", VALIDATORS, |_, who| {
-            let value = u64::try_from(who).unwrap() + 1;
-            let name = "registerFee".to_owned();
-            Body::ParamVote(ParamVote { name, value, height: 500_000 })
+            param_vote("registerFee", u64::try_from(who).unwrap() + 1, 500_000)
         });
         for nth in 0..VALIDATORS {
             let vote = vote(self.keys[100 + nth].public_key());
@@ -271,65 +256,21 @@ fn blob(who: usize) -> String {
 fn turn(content: &str, blobs: usize) -> Body {
     let attached =
         (0..blobs).map(|who| Attachment { kind: "image".to_owned(), blob_id: blob(who) });
-    Body::ChatTurn(ChatTurn {
-        conversation_id: Hash::ZERO,
-        role: "user".to_owned(),
-        content: content.to_owned(),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: (blobs > 0).then(|| attached.collect()),
-    })
+    let attachments = (blobs > 0).then(|| attached.collect());
+    ChatTurn { attachments, ..fixtures::turn(content) }.into()
 }
 
-fn request(agent_run_id: Hash, prompt: &str) -> Body {
-    Body::AgentRequest(AgentRequest {
-        agent_run_id,
-        conversation_id: agent_run_id,
-        prompt: prompt.to_owned(),
-        tools_whitelist: Vec::new(),
-        max_fee: Amount::new(1_000_000),
-        max_steps: 20,
-        prompt_blob_id: None,
-        model_hint: None,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
-    })
-}
-
-fn step(agent_run_id: Hash, step_index: u64) -> Body {
-    Body::AgentStep(AgentStep {
-        agent_run_id,
-        step_index,
-        output_tokens: 625,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: None,
-        output_blob_id: None,
-    })
+fn request(bench: &Bench, who: usize) -> Body {
+    fixtures::request(bench.address(who), bench.nonces[who], PROMPT, 1_000_000, 20).into()
 }
 
 fn init(id: &str, bytes: usize) -> Body {
-    Body::BlobInit(BlobInit {
-        blob_id: id.to_owned(),
-        content_type: "text/plain".to_owned(),
-        total_bytes: u64::try_from(bytes).unwrap().min(16 << 20),
-        total_chunks: u64::try_from(bytes.div_ceil(CHUNK)).unwrap(),
-        content_hash: Hash::digest(&vec![7; bytes.min(16 << 20)]),
-    })
+    blob_init(id, &vec![7; bytes.min(16 << 20)]).into()
 }
 
 fn chunk(id: &str, index: usize, bytes: usize) -> Body {
     let bytes = if index + 1 == CHUNKS { (16 << 20) - index * CHUNK } else { bytes };
-    Body::BlobChunk(BlobChunk {
-        blob_id: id.to_owned(),
-        chunk_index: u64::try_from(index).unwrap(),
-        chunk_data: vec![7; bytes],
-    })
-}
-
-fn finalize(id: &str) -> Body {
-    Body::BlobFinalize(BlobFinalize { blob_id: id.to_owned() })
+    blob_chunk(id, u64::try_from(index).unwrap(), &vec![7; bytes])
 }
 
 fn vote(candidate_key: types::PublicKey) -> Body {

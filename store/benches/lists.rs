@@ -15,10 +15,10 @@ mod fixture;
 use std::time::{Duration, Instant};
 
 use store::{RunFilter, Store};
-use types::{CheckedTx, Hash, RunStatus};
+use types::RunStatus;
 
 use crate::figures::number;
-use crate::fixture::{TestChain, Wallet};
+use crate::fixture::{TestChain, Wallet, each, requests};
 
 /// The longest that a question may take.
 const QUESTION_MAX: Duration = Duration::from_millis(1);
@@ -29,25 +29,9 @@ const TOGETHER: usize = 1_000;
 /// The runs of a page.
 const PAGE: usize = 100;
 
-fn requests(user: &mut Wallet, runs: usize) -> (Vec<CheckedTx>, Vec<Hash>) {
-    (0..runs).map(|number| user.request(Hash::ZERO, &format!("question {number}"))).unzip()
-}
-
-/// Commits a block of what a wallet does with each of some runs.
-fn each(
-    chain: &mut TestChain,
-    wallet: usize,
-    runs: &[Hash],
-    tx: fn(&mut Wallet, Hash) -> CheckedTx,
-) {
-    let wallet = &mut chain.wallets[wallet];
-    let txs: Vec<_> = runs.iter().map(|run| tx(wallet, *run)).collect();
-    chain.block(&txs);
-}
-
 /// Three runs, one for each status that runs leave.
 fn stay(chain: &mut TestChain) {
-    let (txs, runs) = requests(&mut chain.wallets[0], 3);
+    let (txs, runs) = requests(&mut chain.wallets[0], 0..3);
     chain.block(&txs);
     each(chain, 1, &runs[1..], Wallet::claim);
     each(chain, 1, &runs[2..], |miner, run| miner.step(run, 0));
@@ -55,7 +39,7 @@ fn stay(chain: &mut TestChain) {
 
 /// Runs that wait, are claimed, run and end, each in a block of its own.
 fn come_and_go(chain: &mut TestChain) {
-    let (txs, runs) = requests(&mut chain.wallets[0], TOGETHER);
+    let (txs, runs) = requests(&mut chain.wallets[0], 0..TOGETHER);
     chain.block(&txs);
     each(chain, 1, &runs, Wallet::claim);
     each(chain, 1, &runs, |miner, run| miner.step(run, 0));

@@ -1,27 +1,22 @@
 //! The agent market as its people use it: an agent that is published, miners that offer to run it, calls to
 //! it, what their members say, and the draw of the members, which everybody can compute again.
 
-pub mod bodies;
 mod scene;
 
+use fixtures::{judge, judge_of, offer, prices, register_judge};
 use serde_json::Value;
 use state::market::election::{Candidate, Lot, elect};
 use types::agent::ExecutorId;
-use types::call::{Answer, Outcome};
-use types::ids::{self, Committer};
-use types::tx::{AgentCall, CallCommit, CallPrices, CallReveal, HexBytes, WorkLimits};
+use types::call::Outcome;
+use types::ids::Committer;
+use types::tx::{AgentCall, CallReveal, WorkLimits};
 use types::{Address, Amount, Body, Hash, Usage};
 
 use crate::actor::Actor;
 
+pub use fixtures::{PER_CALL, VERSION};
 pub use scene::{Cast, Round, Scene};
 
-/// The version of an agent that is called.
-pub const VERSION: &str = "1.0.0";
-/// The selector of `f()`, the one method of an agent.
-pub const SELECTOR: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
-/// What a call pays to a member beside a micro for each token that it reads.
-pub const PER_CALL: u64 = 1_000;
 /// The most tokens that a member may read.
 pub const INPUT_TOKENS_MAX: u64 = 100;
 /// What one member can cost: the price of work at the limits.
@@ -48,7 +43,7 @@ pub struct Market {
 impl Market {
     #[must_use]
     pub fn new(chain_id: &str, owner: &Actor, manifest: Hash) -> Self {
-        Self { chain_id: chain_id.to_owned(), agent_id: bodies::judge_of(owner), manifest }
+        Self { chain_id: chain_id.to_owned(), agent_id: judge_of(owner.address()), manifest }
     }
 
     #[must_use]
@@ -59,16 +54,15 @@ impl Market {
     /// What publishes the agent.
     #[must_use]
     pub fn publish(&self, owner: &mut Actor) -> String {
-        let metadata = bodies::judge(self.manifest, &format!(",\"royalty\":\"{ROYALTY}\""));
-        owner.sign_on(&self.chain_id, &bodies::register(owner, metadata))
+        let metadata = judge(self.manifest, &format!(",\"royalty\":\"{ROYALTY}\""));
+        owner.sign_on(&self.chain_id, &register_judge(owner.address(), metadata))
     }
 
     /// What makes somebody a miner of the agent: a bond, and an offer to work at so many calls at once.
     #[must_use]
     pub fn join(&self, miner: &mut Actor, bond: u64, capacity: u64) -> [String; 2] {
-        let bond = bodies::bond(bond);
-        let offer = Body::MinerOffer(bodies::offer(self.manifest, capacity));
-        [miner.sign(&bond), miner.sign_on(&self.chain_id, &offer)]
+        let offer = offer(self.executor(), capacity, [PER_CALL, 0, 0, 0]);
+        [miner.sign(&fixtures::bond(bond)), miner.sign_on(&self.chain_id, &offer.into())]
     }
 
     /// What a requester would ask of so many members with its next nonce, for the least fee.
@@ -82,16 +76,11 @@ impl Market {
         };
         AgentCall {
             committee_size,
-            prices: CallPrices {
-                per_call: Amount::new(PER_CALL),
-                prompt_per_m: Amount::new(1_000_000),
-                completion_per_m: Amount::ZERO,
-                fuel_per_g: Amount::ZERO,
-            },
+            prices: prices([PER_CALL, 1_000_000, 0, 0]),
             limits,
             max_fee: Amount::new(ROYALTY + committee_size * (BUDGET + REVEAL_FEE)),
             timeout_ms: 10_000,
-            ..bodies::call(&self.chain_id, requester, self.agent_id)
+            ..requester.call(&self.chain_id, self.agent_id)
         }
     }
 }
@@ -148,21 +137,10 @@ impl Saying {
         Self { outcome: Outcome::Unable, result: Vec::new(), ..Self::honest(call_id) }
     }
 
-    #[must_use]
-    pub fn answer(&self) -> Answer {
-        Answer {
-            outcome: self.outcome,
-            result_hash: ids::compute_result_hash(&self.result),
-            usage: self.usage,
-            receipt_hash: self.receipt_hash,
-        }
-    }
-
     /// The commitment of a member.
     #[must_use]
     pub fn commit(&self, by: &Committer) -> Body {
-        let commitment = ids::compute_commitment(by, &salt(by), &self.answer());
-        Body::CallCommit(CallCommit { call_id: by.call_id, round: by.round, commitment })
+        fixtures::commit(by.member, &self.plain_reveal(by)).into()
     }
 
     /// The reveal that opens it.
@@ -176,16 +154,14 @@ impl Saying {
     pub fn plain_reveal(&self, by: &Committer) -> CallReveal {
         let Usage { input_tokens, output_tokens, fuel } = self.usage;
         CallReveal {
-            call_id: by.call_id,
             round: by.round,
             salt: salt(by),
             outcome: self.outcome.as_str().to_owned(),
-            result: HexBytes(self.result.clone()),
             input_tokens,
             output_tokens,
             fuel,
             receipt_hash: self.receipt_hash,
-            reason: None,
+            ..fixtures::reveal(by.call_id, &self.result)
         }
     }
 }

@@ -63,7 +63,8 @@ fn main() -> ExitCode {
     if !cli.inside {
         // Chromium gives up what it loads when the machine's network changes, as it does whenever a container
         // starts. In a network namespace of its own nothing changes.
-        return run_again("--inside").unwrap_or_else(|error| suite::conclude(suite.name, Err(error)));
+        return run_again("--inside")
+            .unwrap_or_else(|error| suite::conclude(suite.name, Err(error)));
     }
     suite::conclude(suite.name, run(&cli, &suite))
 }

@@ -2,9 +2,9 @@
 //! answer as they are told.
 
 use anyhow::{Context, ensure};
+use fixtures::{EXECUTOR, MANIFEST, PER_CALL};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::market::bodies::{self, MANIFEST};
 use testkit::node::wait_for;
 use types::ids;
 use types::tx::{AgentCall, AgentRegister, CallReveal, HexBytes, WorkLimits};
@@ -47,8 +47,8 @@ pub(crate) fn open(
     let register = AgentRegister { agent_id, metadata: metadata.to_string() };
     let mut texts = vec![owner.sign_on(CHAIN, &Body::AgentRegister(register))];
     for miner in &mut scene.people[miners] {
-        let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
-        texts.extend([miner.sign(&bodies::bond(BOND)), miner.sign_on(CHAIN, &offer)]);
+        let offer = fixtures::offer(EXECUTOR, 9, [PER_CALL, 0, 0, 0]).into();
+        texts.extend([miner.sign(&fixtures::bond(BOND)), miner.sign_on(CHAIN, &offer)]);
     }
     scene.include(&texts)?;
     Ok(agent_id.to_string())
@@ -57,7 +57,7 @@ pub(crate) fn open(
 /// A person asks three members of an agent that judges reviews; answers the call's id.
 pub(crate) fn call(scene: &mut Scene, person: usize, agent_id: &str) -> anyhow::Result<String> {
     let requester = &mut scene.people[person];
-    let plain = bodies::call(CHAIN, requester, Hash::parse(agent_id)?);
+    let plain = requester.call(CHAIN, Hash::parse(agent_id)?);
     let arguments =
         json!({ "agentId": agent_id, "method": "judge", "args": ["What a book", 5, []] });
     let encoded = scene.node.call("ombra_encodeCall", &arguments)?;
@@ -93,8 +93,7 @@ pub(crate) fn commit(
     said: &[(usize, Said)],
 ) -> anyhow::Result<()> {
     include(scene, call_id, round, said, |member, reveal| {
-        let commit = bodies::commit(member, &reveal).context("an outcome that there is")?;
-        Ok(Body::CallCommit(commit))
+        fixtures::commit(member.address(), &reveal).into()
     })
 }
 
@@ -105,7 +104,7 @@ pub(crate) fn speak(
     round: u64,
     said: &[(usize, Said)],
 ) -> anyhow::Result<()> {
-    include(scene, call_id, round, said, |_, reveal| Ok(Body::CallReveal(reveal)))
+    include(scene, call_id, round, said, |_, reveal| Body::CallReveal(reveal))
 }
 
 /// Has each member send what `body` makes of its answer.
@@ -114,7 +113,7 @@ fn include(
     call_id: &str,
     round: u64,
     said: &[(usize, Said)],
-    body: impl Fn(&Actor, CallReveal) -> anyhow::Result<Body>,
+    body: impl Fn(&Actor, CallReveal) -> Body,
 ) -> anyhow::Result<()> {
     let mut texts = Vec::new();
     for (person, said) in said {
@@ -124,9 +123,9 @@ fn include(
             input_tokens: 12,
             output_tokens: 3,
             receipt_hash: Hash::new([7; 32]),
-            ..bodies::reveal(Hash::parse(call_id)?, &result(*said))
+            ..fixtures::reveal(Hash::parse(call_id)?, &result(*said))
         };
-        let body = body(member, reveal)?;
+        let body = body(member, reveal);
         texts.push(member.sign_on(CHAIN, &body));
     }
     scene.include(&texts).map(drop)

@@ -31,8 +31,6 @@ pub(crate) struct Story {
 const SHORT: usize = 64;
 const LABEL: usize = 256;
 const INLINE: usize = 16_384;
-/// Bytes of a whole chunk (docs/protocol.md section 5.10).
-const CHUNK_BYTES: usize = 400_000;
 const BLOB: &[u8] = b"a picture of a cat";
 
 /// The fields that take any text, and their limits.
@@ -179,16 +177,8 @@ fn by_type(scene: &Scene, hashes: &[String]) -> anyhow::Result<Vec<(String, Stri
 
 /// The transactions that store a blob.
 pub(crate) fn stored(owner: &mut Actor, id: &str, content_type: &str, bytes: &[u8]) -> Vec<String> {
-    let chunks: Vec<&[u8]> = bytes.chunks(CHUNK_BYTES).collect();
-    let init = BlobInit {
-        content_type: content_type.to_owned(),
-        total_chunks: u64::try_from(chunks.len()).unwrap_or(u64::MAX),
-        ..actor::blob_init(id, bytes)
-    };
-    let mut texts = vec![owner.sign(&Body::BlobInit(init))];
-    for (index, chunk) in (0..).zip(chunks) {
-        texts.push(owner.sign(&actor::blob_chunk(id, index, chunk)));
-    }
-    texts.push(owner.sign(&actor::blob_finalize(id)));
-    texts
+    let mut bodies = fixtures::blob(id, bytes);
+    bodies[0] =
+        BlobInit { content_type: content_type.to_owned(), ..actor::blob_init(id, bytes) }.into();
+    bodies.iter().map(|body| owner.sign(body)).collect()
 }

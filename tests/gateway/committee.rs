@@ -16,19 +16,21 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use fixtures::{bond, judge_of, offer, register_judge};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
 use testkit::breakpoint::lock;
+use testkit::market::Saying;
 pub(crate) use testkit::market::{PER_CALL, REVEAL_FEE, ROYALTY, VERSION};
-use testkit::market::{Saying, bodies};
 use testkit::miners::text;
 use testkit::node::wait_until;
 use testkit::senders::Senders;
 use types::abi::Method;
 use types::agent::Document;
+use types::agent::ExecutorId;
 use types::call::Outcome;
 use types::ids::Committer;
-use types::tx::{CallReveal, MinerOffer};
+use types::tx::CallReveal;
 use types::{Address, Amount, Body, Hash, Usage};
 use wallet::accounts::development_account;
 
@@ -135,21 +137,19 @@ impl Members {
     }
 
     fn publish(&mut self) -> anyhow::Result<Hash> {
-        let register = bodies::register(&self.owner, metadata());
+        let register = register_judge(self.owner.address(), metadata());
         let text = self.owner.sign_on(&self.chain_id, &register);
         Senders::open(self.node)?.include(&[text])?;
-        Ok(bodies::judge_of(&self.owner))
+        Ok(judge_of(self.owner.address()))
     }
 
     fn join(&mut self) -> anyhow::Result<()> {
-        let offer = |per_call| {
-            let per_call = Amount::new(per_call);
-            Body::MinerOffer(MinerOffer { per_call, ..bodies::offer(manifest(), 8) })
-        };
+        let executor = ExecutorId::Model { manifest: manifest() };
+        let offer = |per_call| Body::MinerOffer(offer(executor, 8, [per_call, 0, 0, 0]));
         let mut senders = Senders::open(self.node)?;
         let honest = self.miners.iter_mut().map(|miner| (miner, offer(PER_CALL)));
         for (miner, offer) in honest.chain([(&mut self.dear, offer(DEAR_PER_CALL))]) {
-            let texts = [miner.sign(&bodies::bond(BOND)), miner.sign_on(&self.chain_id, &offer)];
+            let texts = [miner.sign(&bond(BOND)), miner.sign_on(&self.chain_id, &offer)];
             senders.include(&texts)?;
         }
         Ok(())

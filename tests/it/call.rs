@@ -4,16 +4,16 @@
 use std::process::Output;
 
 use anyhow::{Context, ensure};
+use fixtures::MANIFEST;
 use serde_json::{Value, json};
 use testkit::actor::{Actor, people};
 use testkit::front::Front;
 use testkit::http::Connection;
-use testkit::market::bodies::{self, MANIFEST};
 use testkit::node::{Node, program, wait_until};
 use testkit::process::{ended, output};
+use types::Hash;
 use types::ids;
 use types::tx::CallReveal;
-use types::{Body, Hash};
 
 use crate::support::{MIN_BOND, dev, include, market};
 
@@ -36,7 +36,7 @@ fn reveal(call_id: Hash, verdict: &str) -> anyhow::Result<CallReveal> {
     let mut result = vec![0; 96];
     (result[31], result[63]) = (32, u8::try_from(verdict.len())?);
     result[64..64 + verdict.len()].copy_from_slice(verdict.as_bytes());
-    Ok(bodies::reveal(call_id, &result))
+    Ok(fixtures::reveal(call_id, &result))
 }
 
 /// A chain with an agent, somebody who asks, and three miners.
@@ -74,9 +74,9 @@ impl Market {
         let said = [reveal(call_id, "good")?, reveal(call_id, "good")?, reveal(call_id, "bad")?];
         let (mut commits, mut reveals) = (Vec::new(), Vec::new());
         for (member, shown) in self.members.iter_mut().zip(said) {
-            let commit = bodies::commit(member, &shown).context("an outcome that there is")?;
-            commits.push(member.sign_on(&self.chain_id, &Body::CallCommit(commit)));
-            reveals.push(member.sign_on(&self.chain_id, &Body::CallReveal(shown)));
+            let commit = fixtures::commit(member.address(), &shown);
+            commits.push(member.sign_on(&self.chain_id, &commit.into()));
+            reveals.push(member.sign_on(&self.chain_id, &shown.into()));
         }
         self.reaches(call_id, "committing")?;
         include(&mut self.connection, &commits)?;

@@ -7,13 +7,13 @@ use std::net::TcpStream;
 
 use anyhow::{Context, ensure};
 use consensus::{Certificate, CommitSignature, ValidatorSet};
+use fixtures::{MANIFEST, judge, judge_of};
 use serde_json::{Value, json};
 use state::table::{Key, Table, decode_value};
 use state::tables::Calls;
 use store::tree::{Proof, ProofLeaf};
 use testkit::actor::{Actor, people};
 use testkit::http::Connection;
-use testkit::market::bodies::{self, MANIFEST};
 use testkit::node::{Node, PATIENCE, wait_until};
 use testkit::parallel::joined;
 use testkit::websocket::WebSocket;
@@ -42,13 +42,13 @@ impl Scene {
         let chain_id = info["chainId"].as_str().context("a chain has a name")?.to_owned();
         let [mut owner, requester, first, second, third] = people()?;
         let mut members = [first, second, third];
-        let agent = (&mut owner, bodies::judge(MANIFEST, ""));
+        let agent = (&mut owner, judge(MANIFEST, ""));
         include(&mut connection, &market(&chain_id, agent, &mut members))?;
         Ok(Self { node, connection, chain_id, owner, requester, members })
     }
 
     fn agent(&self) -> Hash {
-        bodies::judge_of(&self.owner)
+        judge_of(self.owner.address())
     }
 
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
@@ -63,7 +63,7 @@ impl Scene {
     /// Asks; answers the call's id.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let nonce = self.requester.nonce;
-        let asked = bodies::call(&self.chain_id, &self.requester, self.agent());
+        let asked = self.requester.call(&self.chain_id, self.agent());
         let call_id = asked.call_id;
         let computed = json!({"from": self.requester.address(), "nonce": nonce});
         assert_eq!(self.call("ombra_computeCallId", &computed)?, json!(call_id));
@@ -81,10 +81,10 @@ impl Scene {
         })?;
         let (mut commits, mut reveals) = (Vec::new(), Vec::new());
         for (member, result) in self.members.iter_mut().zip(results) {
-            let reveal = bodies::reveal(call_id, result.as_bytes());
-            let commit = bodies::commit(member, &reveal).context("an outcome")?;
-            commits.push(member.sign_on(&self.chain_id, &Body::CallCommit(commit)));
-            reveals.push(member.sign_on(&self.chain_id, &Body::CallReveal(reveal)));
+            let reveal = fixtures::reveal(call_id, result.as_bytes());
+            let commit = fixtures::commit(member.address(), &reveal);
+            commits.push(member.sign_on(&self.chain_id, &commit.into()));
+            reveals.push(member.sign_on(&self.chain_id, &reveal.into()));
         }
         include(&mut self.connection, &commits)?;
         include(&mut self.connection, &reveals).map(drop)

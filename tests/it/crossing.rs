@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use fixtures::bond;
 use genesis::Genesis;
 use node::replay::ChainReplay;
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use store::snapshots::{Intake, Offer, SnapshotStore, import};
 use store::{Options, Store};
 use testkit::actor::Actor;
 use testkit::harness::load::Load;
-use testkit::market::bodies::bond;
 use testkit::net::{Member, Net};
 use testkit::node::wait_until;
 use testkit::workload::key;

@@ -2,10 +2,10 @@
 //! validators.
 
 use anyhow::{Context, ensure};
+use fixtures::{EXECUTOR, MANIFEST, PER_CALL, bond, judge, judge_of, offer, register_judge};
 use serde_json::json;
 use testkit::actor::Actor;
 use testkit::harness::load::Load;
-use testkit::market::bodies::{MANIFEST, bond, judge, judge_of, offer, register};
 use testkit::net::{Member, Net};
 use testkit::node::wait_until;
 use testkit::workload::key;
@@ -49,12 +49,12 @@ impl Author {
     }
 
     fn register(&self) -> Body {
-        register(&self.actor, judge(MANIFEST, ""))
+        register_judge(self.actor.address(), judge(MANIFEST, ""))
     }
 
     /// What a market begins with.
     fn opens(&mut self, node: &Member) -> anyhow::Result<()> {
-        let offer = Body::MinerOffer(offer(MANIFEST, 1));
+        let offer = offer(EXECUTOR, 1, [PER_CALL, 0, 0, 0]).into();
         for body in [self.register(), bond(10_000_000), offer] {
             let text = self.actor.sign_on(&self.chain_id, &body);
             node.includes(&node.send(&text)?)?;
@@ -64,7 +64,8 @@ impl Author {
 
     /// Every node that runs has the agent and the offer.
     fn is_known_to(&self, net: &Net) -> anyhow::Result<()> {
-        let (agent, miner) = (judge_of(&self.actor).to_string(), self.actor.address().to_string());
+        let miner = self.actor.address();
+        let (agent, miner) = (judge_of(miner).to_string(), miner.to_string());
         for member in net.running() {
             let known = member.call("ombra_getAgent", &json!([agent]))?;
             ensure!(known["name"] == "judge", "{}: {known}", member.name);

@@ -204,7 +204,7 @@ impl<'chain> Story<'chain> {
         ];
         let texts: Vec<String> = texts.iter().map(|body| self.user.sign(body)).collect();
         self.include(&texts)?;
-        let names = ["first", "second"].map(|name| self.miner.sign(&actor::register(name)));
+        let names = ["first", "second"].map(|name| self.miner.sign(&actor::register_miner(name)));
         self.include(&names)
     }
 

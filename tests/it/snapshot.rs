@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::actor::{
-    self, Actor, blob_chunk, blob_finalize, blob_init, people, register, transfer, turn,
+    self, Actor, blob_chunk, blob_finalize, blob_init, people, register_miner, transfer, turn,
 };
 use testkit::http::{Connection, call_body};
 use testkit::net::{Member, Net};
 use testkit::node::{wait_for, wait_until};
 use testkit::workload::key;
-use types::tx::{BlobInit, ChatTurn};
+use types::tx::ChatTurn;
 use types::{Body, Hash};
 
 use crate::forks::cast;
@@ -74,15 +74,15 @@ struct Open {
 fn story(node: &Member) -> anyhow::Result<Open> {
     let [mut user, mut miner] = people()?;
     let blob = vec![7; BLOB_BYTES];
-    let mut texts = vec![user.sign(&transfer(miner.address(), 5)), miner.sign(&register("m"))];
+    let mut texts =
+        vec![user.sign(&transfer(miner.address(), 5)), miner.sign(&register_miner("m"))];
     let request = user.request("a question", 100_000, 20);
     let run = request.agent_run_id;
     texts.push(user.sign(&Body::AgentRequest(request)));
     texts.push(miner.sign(&Body::AgentClaim(miner.claim(run))));
     texts.push(miner.sign(&actor::step(run, 0, 500)));
     texts.push(user.sign(&Body::AgentRequest(user.request("nobody answers", 100_000, 20))));
-    let announced = BlobInit { total_chunks: 2, ..blob_init("half", &blob) };
-    texts.push(user.sign(&announced.into()));
+    texts.push(user.sign(&blob_init("half", &blob).into()));
     texts.push(user.sign(&blob_chunk("half", 0, &blob[..400_000])));
     let mut last = String::new();
     for text in texts {

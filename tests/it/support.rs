@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::process::Output;
 
 use anyhow::{Context as _, ensure};
+use fixtures::{EXECUTOR, PER_CALL, bond, offer, register_judge};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
 use testkit::http::{self, Connection};
-use testkit::market::bodies::{self, MANIFEST};
 use testkit::net::{Member, NetOptions};
 use testkit::node::{DevOptions, wait_until};
-use types::Body;
 
 /// A development chain that is made with these arguments, such as `--v8 0`.
 pub(crate) fn dev(arguments: &[&str]) -> DevOptions {
@@ -36,10 +35,10 @@ pub(crate) fn market(
     (owner, metadata): (&mut Actor, String),
     miners: &mut [Actor],
 ) -> Vec<String> {
-    let mut texts = vec![owner.sign_on(chain_id, &bodies::register(owner, metadata))];
+    let mut texts = vec![owner.sign_on(chain_id, &register_judge(owner.address(), metadata))];
     for miner in miners {
-        let offer = Body::MinerOffer(bodies::offer(MANIFEST, 9));
-        texts.extend([miner.sign(&bodies::bond(MIN_BOND)), miner.sign_on(chain_id, &offer)]);
+        let offer = offer(EXECUTOR, 9, [PER_CALL, 0, 0, 0]).into();
+        texts.extend([miner.sign(&bond(MIN_BOND)), miner.sign_on(chain_id, &offer)]);
     }
     texts
 }

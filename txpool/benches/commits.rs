@@ -10,10 +10,10 @@ mod ledger;
 
 use std::time::{Duration, Instant};
 
+use fixtures::{transfer, unsigned};
 use txpool::{Committed, Config, Pool, Touched};
-use types::build::{Envelope, Unsigned};
-use types::tx::Transfer;
-use types::{Address, Amount, Bid, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
+use types::build::Envelope;
+use types::{Address, Amount, Bid, CheckedTx, Hash, Keypair};
 
 use ledger::ports;
 
@@ -29,13 +29,10 @@ fn key(number: u32) -> Keypair {
 }
 
 fn tx(from: &Keypair, nonce: u64, highest: u64) -> CheckedTx {
-    let body = Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::ZERO).into();
+    let body = transfer(Address::new([7; 20]), 1);
     let bid = Bid { max_base_fee: Some(Amount::new(highest)), ..Bid::default() };
     let envelope = Envelope { bid, ..Envelope::new(nonce, 1, None) };
-    let address = from.address().to_string();
-    let unsigned = Unsigned::build(&body, &address, &from.public_key(), &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+    CheckedTx::trust(unsigned(from, &body, &envelope))
 }
 
 fn main() {

@@ -9,15 +9,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fixtures::unsigned;
 use state::{ChainRules as Rules, MemoryChain};
 use txpool::ports::AdmitError;
 use txpool::{BlockLimits, Config, Found, Pool, Ports};
-use types::build::{Envelope, Unsigned};
+use types::build::Envelope;
 use types::tx::Transfer;
-use types::{
-    Address, Amount, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember, SizeLimits,
-    Transaction,
-};
+use types::{Address, Amount, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember};
 
 #[path = "ledger/nothing.rs"]
 mod nothing;
@@ -41,10 +39,7 @@ fn key(number: u32) -> Keypair {
 
 fn tx(from: &Keypair, tip: u64) -> CheckedTx {
     let fields = Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::new(tip));
-    let (envelope, address) = (Envelope::new(0, 1, None), from.address().to_string());
-    let unsigned = Unsigned::build(&fields.into(), &address, &from.public_key(), &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+    CheckedTx::trust(unsigned(from, &fields.into(), &Envelope::new(0, 1, None)))
 }
 
 fn pool(keys: &[Keypair]) -> Pool {

@@ -11,10 +11,10 @@ mod ledger;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fixtures::{transfer, unsigned};
 use txpool::{Config, Pool};
-use types::build::{Envelope, Unsigned};
-use types::tx::Transfer;
-use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
+use types::build::Envelope;
+use types::{Address, CheckedTx, Hash, Keypair};
 
 use ledger::ports;
 
@@ -36,12 +36,8 @@ fn key(number: u32) -> Keypair {
 }
 
 fn tx(from: &Keypair, nonce: u64) -> CheckedTx {
-    let body = Body::Transfer(Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::ZERO));
-    let envelope = Envelope::new(nonce, 1, None);
-    let address = from.address().to_string();
-    let unsigned = Unsigned::build(&body, &address, &from.public_key(), &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+    let body = transfer(Address::new([7; 20]), 1);
+    CheckedTx::trust(unsigned(from, &body, &Envelope::new(nonce, 1, None)))
 }
 
 /// The middle one of the times that a question took, asked once with each number.

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use txpool::verifier::{Rules, Verifier};
 use txpool::{BlockLimits, Committed, Config, Pool, Touched};
 use types::build::{Envelope, build_tx};
-use types::tx::Transfer;
-use types::{Address, Amount, CheckedTx, Forks, Hash, Keypair, Params};
+use types::{Address, CheckedTx, Forks, Hash, Keypair, Params};
 
 use ledger::ports;
 
@@ -27,10 +26,8 @@ fn texts() -> Vec<String> {
         .map(|number| Keypair::from_seed(Hash::digest(&number.to_le_bytes()).as_bytes()))
         .collect();
     let to = Address::new([7; 20]);
-    let text = |nonce, key| {
-        let envelope = Envelope::new(nonce, 1, None);
-        build_tx(key, &Transfer::new(to, Amount::new(nonce), Amount::ZERO).into(), &envelope)
-    };
+    let text =
+        |nonce, key| build_tx(key, &fixtures::transfer(to, nonce), &Envelope::new(nonce, 1, None));
     (0..PER_SENDER).flat_map(|nonce| keys.iter().map(move |key| text(nonce, key))).collect()
 }
 

@@ -14,13 +14,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use state::{ChainRules as Rules, MemoryChain};
 use txpool::{Committed, Config, Pool, Ports, Touched};
-use types::build::{Envelope, Unsigned};
-use types::ids::compute_agent_run_id;
-use types::tx::{AgentRequest, ChatTurn, ForkVote, Transfer};
-use types::{
-    Address, Amount, Bid, Body, CheckedTx, Forks, Hash, Keypair, Params, SetMember, SizeLimits,
-    Transaction,
-};
+use types::build::Envelope;
+use types::tx::Transfer;
+use types::{Address, Amount, Bid, Body, CheckedTx, Forks, Hash, Keypair, Params, SetMember};
 
 #[path = "../benches/ledger/nothing.rs"]
 mod nothing;
@@ -46,27 +42,8 @@ fn body(from: &Keypair, number: usize, tip: u64) -> Body {
     let text = "what is to be said ".repeat(number % 100 + 1);
     match number % 10 {
         0..5 => Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::new(tip)).into(),
-        5..8 => Body::ChatTurn(ChatTurn {
-            conversation_id: Hash::ZERO,
-            role: "user".to_owned(),
-            content: text,
-            content_blob_id: None,
-            parent_turn_hash: None,
-            agent_run_id: None,
-            attachments: None,
-        }),
-        _ => Body::AgentRequest(AgentRequest {
-            agent_run_id: compute_agent_run_id(&from.address().to_string(), 0, &text),
-            conversation_id: Hash::ZERO,
-            prompt: text,
-            tools_whitelist: Vec::new(),
-            max_fee: Amount::new(100_000),
-            max_steps: 10,
-            prompt_blob_id: None,
-            model_hint: None,
-            protection: types::Late::default(),
-            agent: types::Late::default(),
-        }),
+        5..8 => fixtures::turn(&text).into(),
+        _ => fixtures::request(from.address(), 0, &text, 100_000, 10).into(),
     }
 }
 
@@ -74,10 +51,7 @@ fn signed(from: &Keypair, nonce: u64, timestamp: u64, (body, tip): (&Body, u64))
     let tip = Some(Amount::new(tip)).filter(|_| !matches!(body, Body::Transfer(_)));
     let bid = Bid { max_base_fee: None, tip };
     let envelope = Envelope { bid, ..Envelope::new(nonce, timestamp, None) };
-    let unsigned =
-        Unsigned::build(body, &from.address().to_string(), &from.public_key(), &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+    CheckedTx::trust(fixtures::unsigned(from, body, &envelope))
 }
 
 /// A transaction that offers so much for each KiB.
@@ -188,8 +162,7 @@ fn main() {
     );
 
     let (one, _) = commit(&pool, &blocks, &validator, &pool.pending(1));
-    let vote = ForkVote { fork: "v8".to_owned(), height: 200_000 };
-    let vote = signed(&validator, 0, NOW_MS, (&Body::ForkVote(vote), 0));
+    let vote = signed(&validator, 0, NOW_MS, (&fixtures::fork_vote("v8", 200_000), 0));
     let (with_vote, rebuilds) =
         commit(&pool, &blocks, &validator, &[&pool.pending(1)[..], &[vote]].concat());
     let started = Instant::now();

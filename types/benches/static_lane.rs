@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify};
-use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, ToolCall};
-use types::{Address, Amount, Body, Forks, Hash, Keypair, Params, SizeLimits, Transaction, ids};
+use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep};
+use types::{Address, Body, Forks, Hash, Keypair, Params, SizeLimits, Transaction};
 
 /// Steps of one run; with the request, the claim and the finish a run has 11 transactions.
 const STEPS: u64 = 8;
@@ -71,7 +71,7 @@ fn main() {
     });
 
     let key = Keypair::from_seed(&[7; 32]);
-    let body = Body::AgentStep(agent_step(Hash::digest(b"run"), 0));
+    let body = agent_step(Hash::digest(b"run"), 0);
     report("build and sign AGENT_STEP", 100, || {
         for nonce in 0..100 {
             black_box(build_tx(&key, &body, &envelope(nonce)));
@@ -104,24 +104,15 @@ fn run(number: u8) -> Vec<String> {
     let submitter = Keypair::from_seed(&[number; 32]);
     let miner = Keypair::from_seed(&[number ^ 0xff; 32]);
     let prompt = format!("What is my balance, and what has changed since block {number}?");
-    let from = submitter.address().to_string();
-    let agent_run_id = ids::compute_agent_run_id(&from, 0, &prompt);
-    let request = Body::AgentRequest(AgentRequest {
-        agent_run_id,
-        conversation_id: ids::compute_conversation_id(&from, Some("bench"), 1),
-        prompt,
+    let request = AgentRequest {
         tools_whitelist: vec!["chain_get_balance".to_owned(), "now".to_owned()],
-        max_fee: Amount::new(1_000_000),
-        max_steps: 50,
-        prompt_blob_id: None,
-        model_hint: None,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
-    });
+        ..fixtures::request(submitter.address(), 0, &prompt, 1_000_000, 50)
+    };
+    let agent_run_id = request.agent_run_id;
     let mut bodies = vec![claim(agent_run_id, miner.address())];
-    bodies.extend((0..STEPS).map(|index| Body::AgentStep(agent_step(agent_run_id, index))));
+    bodies.extend((0..STEPS).map(|index| agent_step(agent_run_id, index)));
     bodies.push(finish(agent_run_id));
-    let mut texts = vec![build_tx(&submitter, &request, &envelope(0))];
+    let mut texts = vec![build_tx(&submitter, &request.into(), &envelope(0))];
     texts.extend(
         (0_u64..).zip(&bodies).map(|(nonce, body)| build_tx(&miner, body, &envelope(nonce))),
     );
@@ -130,41 +121,22 @@ fn run(number: u8) -> Vec<String> {
 
 fn claim(agent_run_id: Hash, miner: Address) -> Body {
     Body::AgentClaim(AgentClaim {
-        agent_run_id,
-        miner_address: miner.into(),
         model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
-        hardware_tier: "desktop".to_owned(),
+        ..fixtures::claim(miner, agent_run_id)
     })
 }
 
-fn agent_step(agent_run_id: Hash, step_index: u64) -> AgentStep {
-    AgentStep {
-        agent_run_id,
-        step_index,
-        output_tokens: 625,
-        output_hash: Hash::digest(b"output"),
-        thought_blob_id: None,
-        tool_calls: Some(vec![ToolCall {
-            name: "chain_get_balance".to_owned(),
-            args_hash: Hash::digest(b"{}"),
-            result_hash: Hash::digest(b"1"),
-            duration_ms: 87,
-            ok: true,
-        }]),
-        output_blob_id: None,
-    }
+fn agent_step(agent_run_id: Hash, step_index: u64) -> Body {
+    Body::AgentStep(AgentStep {
+        tool_calls: Some(vec![fixtures::tool_call("chain_get_balance")]),
+        ..fixtures::plain_step(agent_run_id, step_index, 625)
+    })
 }
 
 fn finish(agent_run_id: Hash) -> Body {
     Body::AgentFinish(AgentFinish {
-        agent_run_id,
-        total_tokens_out: 5_000,
-        status: "completed".to_owned(),
-        miner_reward: Amount::new(5_000),
-        user_refund: Amount::new(994_200),
-        network_fee: Amount::new(800),
         final_answer_inline: Some("12.34 OMBRA".to_owned()),
-        final_answer_blob_id: None,
+        ..fixtures::finish(agent_run_id, 5_000, [5_000, 994_200, 800])
     })
 }
 

@@ -13,9 +13,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use types::ids::compute_agent_run_id;
-use types::tx::{AgentRequest, BlobChunk, BlobFinalize, BlobInit};
-use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, RunStatus, Transaction};
+use types::tx::AgentRequest;
+use types::{Address, Body, CheckedTx, Hash, Keypair, Params, RunStatus, Transaction};
 
 use super::{
     BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, RunView, Runs, Stake, StepView,
@@ -92,19 +91,8 @@ impl FakeChain {
     ) -> Hash {
         let from = submitter().address();
         let nonce = self.state.lock().account(&from).nonce;
-        let agent_run_id = compute_agent_run_id(&from.to_string(), nonce, prompt);
-        let mut request = AgentRequest {
-            agent_run_id,
-            conversation_id: Hash::digest(b"conversation"),
-            prompt: prompt.to_owned(),
-            tools_whitelist: vec![],
-            max_fee: Amount::new(max_fee_micro),
-            max_steps: steps_max,
-            prompt_blob_id: None,
-            model_hint: None,
-            protection: types::Late::default(),
-            agent: types::Late::default(),
-        };
+        let mut request = fixtures::request(from, nonce, prompt, max_fee_micro, steps_max);
+        let agent_run_id = request.agent_run_id;
         change(&mut request);
         self.act(&submitter(), &Body::AgentRequest(request));
         agent_run_id
@@ -112,17 +100,7 @@ impl FakeChain {
 
     /// A finalised blob of the submitter.
     pub(crate) fn add_blob(&self, id: &str, bytes: &[u8]) {
-        let blob_id = id.to_owned();
-        self.submit(&Body::BlobInit(BlobInit {
-            blob_id: blob_id.clone(),
-            content_type: "text/plain".into(),
-            total_bytes: u64::try_from(bytes.len()).unwrap(),
-            total_chunks: 1,
-            content_hash: Hash::digest(bytes),
-        }));
-        let (blob, chunk_data) = (blob_id.clone(), bytes.to_vec());
-        self.submit(&Body::BlobChunk(BlobChunk { blob_id: blob, chunk_index: 0, chunk_data }));
-        self.submit(&Body::BlobFinalize(BlobFinalize { blob_id }));
+        fixtures::blob(id, bytes).iter().for_each(|body| self.submit(body));
     }
 
     /// What the submitter of the runs does.

@@ -16,11 +16,12 @@ use agent::backend::breaker::Guarded;
 use agent::backend::{BackendError, Health};
 use agent::clock::Clock;
 use agent::messages::ToolSpec;
+use fixtures::{cancel, step};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use types::tx::{AgentCancel, AgentRequest, AgentStep, Transfer};
-use types::{Amount, Body, Hash, Keypair, Params, RunStatus};
+use types::tx::AgentRequest;
+use types::{Hash, Keypair, Params, RunStatus};
 use wallet::{Envelope, Signed};
 
 use super::receipt::{Earnings, receipt};
@@ -547,19 +548,6 @@ async fn turns_that_cannot_be_paid_do_not_hold_up_the_work() {
     assert_eq!(1, bench.chain.state.lock().turns().len());
 }
 
-/// A step of which only the chain knows.
-fn step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> Body {
-    Body::AgentStep(AgentStep {
-        agent_run_id,
-        step_index,
-        output_tokens,
-        output_hash: Hash::ZERO,
-        thought_blob_id: None,
-        tool_calls: None,
-        output_blob_id: None,
-    })
-}
-
 #[tokio::test]
 async fn a_claim_that_the_journal_does_not_have_is_settled() {
     let bench = Bench::new();
@@ -753,7 +741,7 @@ async fn died_with_gaps(runs: usize, nonces: &[u64]) -> Bench {
         let spent = Spent { now_ms: 1_000_000, add: Day::default() };
         bench.journal.resolve(Some(&lost), parcel.nonce, spent).await.unwrap();
         bench.chain.state.lock().pool.retain(|tx| tx.nonce() != parcel.nonce);
-        bench.chain.submit(&Body::AgentCancel(AgentCancel { agent_run_id: parcel.run }));
+        bench.chain.submit(&cancel(parcel.run));
     }
     bench.chain.state.lock().is_halted = false;
     bench
@@ -777,10 +765,9 @@ async fn a_miner_that_is_stopped_with_gaps_fills_them_at_its_next_start() {
 #[tokio::test]
 async fn a_miner_that_died_before_it_sent_a_filler_sends_it_with_one_for_the_gap_above() {
     let bench = died_with_gaps(3, &[0, 1]).await;
-    let nothing = Transfer::new(key().address(), Amount::ZERO, Amount::ZERO);
     let (timestamp, chain_id) = (bench.clock.now_ms(), Some(CHAIN.into()));
     let envelope = Envelope::new(0, timestamp, chain_id);
-    let signed = Signed::new(&key(), &envelope, &Body::Transfer(nothing));
+    let signed = Signed::new(&key(), &envelope, &fixtures::transfer(key().address(), 0));
     let (hash, text) = (signed.hash(), signed.text().to_owned());
     let filler = Parcel { nonce: 0, hash, text, run: Hash::ZERO, purpose: Purpose::Filler };
     bench.journal.sign(None, &filler).await.unwrap();

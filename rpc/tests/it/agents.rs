@@ -1,7 +1,7 @@
 //! Agents of the market: built, shown, listed page by page, and told why not.
 
 use serde_json::{Value, json};
-use types::tx::{AgentRegister, AgentRetire};
+use types::tx::AgentRegister;
 use types::{Body, Hash, ids};
 
 use crate::client::{NOT_FOUND, TestServer, assert_has, signed};
@@ -30,8 +30,7 @@ async fn market() -> TestServer {
     for (nonce, version) in (0..).zip(["1.0.0", "1.1.0", "2.0.0"]) {
         server.send(&signed(&key(1), nonce, &register(1, "judge", version))).await;
     }
-    let retire = Body::AgentRetire(AgentRetire { agent_id: id(1, "judge") });
-    server.send(&signed(&key(1), 3, &retire)).await;
+    server.send(&signed(&key(1), 3, &fixtures::retire(id(1, "judge")))).await;
     for seed in [2, 3] {
         server.send(&signed(&key(seed), 0, &register(seed, "clerk", "0.1.0"))).await;
     }

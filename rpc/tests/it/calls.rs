@@ -1,51 +1,40 @@
 //! Calls of agents: read in every phase, listed, waited for, followed, and what they are drawn with.
 
+use fixtures::{EXECUTOR, MANIFEST, SALT, bond, judge, judge_of, offer, register_judge, retire};
 use jsonrpsee::core::client::ClientT;
 use jsonrpsee::rpc_params;
 use serde_json::{Value, json};
-use types::agent::ExecutorId;
-use types::ids::{self, Committer, compute_commitment};
+use types::ids;
 use types::randomness::Input;
-use types::tx::{AgentCall, AgentRegister, AgentRetire, CallCommit, CallReveal, HexBytes};
+use types::tx::{AgentCall, CallReveal};
 use types::vrf::Proof;
 use types::{Body, Hash, PublicKey};
 
-use crate::bodies::{bond, call, offer};
-use crate::client::{NOT_FOUND, TestServer, assert_has, eventually, signed};
+use crate::client::{NOT_FOUND, TestServer, assert_has, call, eventually, signed};
 use crate::streams::Stream;
 use crate::subscriptions::{next, refused, subscribe};
 use crate::world::{CHAIN_ID, key};
 
-const MANIFEST: Hash = Hash::new([0xee; 32]);
-const SALT: Hash = Hash::new([5; 32]);
 const PRICES: [u64; 4] = [1_000, 0, 0, 0];
 const OWNER: u8 = 1;
 const REQUESTER: u8 = 2;
 const MEMBERS: [u8; 3] = [11, 12, 13];
 
 fn agent() -> Hash {
-    ids::compute_agent_id(&key(OWNER).address(), "judge")
+    judge_of(key(OWNER).address())
 }
 
 fn register() -> Body {
-    let metadata = format!(
-        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
-         \"container_image\":\"ombra-model:{MANIFEST}\",\
-         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
-         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
-         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-    );
-    Body::AgentRegister(AgentRegister { agent_id: agent(), metadata })
+    register_judge(key(OWNER).address(), judge(MANIFEST, ""))
 }
 
 /// A chain on which the agent is there, and three miners offer to run it.
 async fn market() -> TestServer {
     let server = TestServer::start_v8().await;
     server.send(&signed(&key(OWNER), 0, &register())).await;
-    let executor = ExecutorId::Model { manifest: MANIFEST }.to_string();
     for seed in MEMBERS {
         server.send(&signed(&key(seed), 0, &bond(10_000_000))).await;
-        server.send(&signed(&key(seed), 1, &offer(&executor, 9, PRICES))).await;
+        server.send(&signed(&key(seed), 1, &offer(EXECUTOR, 9, PRICES).into())).await;
     }
     server.world.commit();
     server
@@ -71,18 +60,7 @@ async fn elected(server: &TestServer) -> Hash {
 }
 
 fn reveal(call_id: Hash, result: &[u8]) -> CallReveal {
-    CallReveal {
-        call_id,
-        round: 0,
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(result.to_vec()),
-        input_tokens: 1,
-        output_tokens: 2,
-        fuel: 0,
-        receipt_hash: SALT,
-        reason: None,
-    }
+    CallReveal { output_tokens: 2, ..fixtures::reveal(call_id, result) }
 }
 
 fn fails(call_id: Hash) -> CallReveal {
@@ -90,17 +68,11 @@ fn fails(call_id: Hash) -> CallReveal {
     CallReveal { outcome, reason, ..reveal(call_id, b"") }
 }
 
-fn commitment(seed: u8, shown: &CallReveal) -> Hash {
-    let by = Committer { call_id: shown.call_id, round: 0, member: key(seed).address() };
-    compute_commitment(&by, &SALT, &shown.answer().unwrap())
-}
-
 /// The members commit to these answers in a block.
 async fn commit(server: &TestServer, shown: &[CallReveal; 3]) {
     for (seed, shown) in MEMBERS.into_iter().zip(shown) {
-        let (call_id, commitment) = (shown.call_id, commitment(seed, shown));
-        let body = Body::CallCommit(CallCommit { call_id, round: 0, commitment });
-        server.send(&signed(&key(seed), 2, &body)).await;
+        let commit = fixtures::commit(key(seed).address(), shown);
+        server.send(&signed(&key(seed), 2, &commit.into())).await;
     }
     server.world.commit();
 }
@@ -338,8 +310,7 @@ async fn agents_are_told_of_when_they_are_registered_and_retired() {
     let filter = json!({"owner": address(OWNER), "fromBlock": 1});
     let mut events = subscribe(&client, "agents", filter).await;
     server.send(&signed(&key(OWNER), 0, &register())).await;
-    let retire = Body::AgentRetire(AgentRetire { agent_id: agent() });
-    server.send(&signed(&key(OWNER), 1, &retire)).await;
+    server.send(&signed(&key(OWNER), 1, &retire(agent()))).await;
     server.world.commit();
     assert_has(&next(&mut events).await, &json!({"event": "registered", "version": "1.0.0"}));
     assert_has(&next(&mut events).await, &json!({"event": "retired", "agentId": agent()}));
@@ -428,7 +399,7 @@ async fn ids_and_commitments_are_computed() {
         "outcome": "success", "resultHash": ids::compute_result_hash(b"yes"),
         "inputTokens": 1, "outputTokens": 2, "fuel": 0, "receiptHash": SALT});
     let told = server.result("ombra_computeCommitment", answer.clone()).await;
-    assert_eq!(told, json!(commitment(11, &shown)));
+    assert_eq!(told, json!(fixtures::commit(key(11).address(), &shown).commitment));
     for (field, value) in [("round", json!(2)), ("outcome", json!("perhaps"))] {
         let mut wrong = answer.clone();
         wrong[field] = value;

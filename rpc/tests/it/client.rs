@@ -15,8 +15,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
-use types::tx::{AgentClaim, AgentRequest, ChatTurn, Transfer};
-use types::{Amount, Body, Fork, Forks, Hash, Keypair, ids};
+use types::tx::{AgentCall, AgentClaim, AgentRequest, ChatTurn, WorkLimits};
+use types::{Amount, Body, Fork, Forks, Hash, Keypair};
 
 use crate::world::{CHAIN_ID, FORKS, NOW, V7, V8, World, facts, key};
 
@@ -277,21 +277,12 @@ pub fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
 
 /// A signed transfer of one micro from the key of `seed`.
 pub fn transfer(seed: u8, nonce: u64) -> String {
-    let body = Transfer::new(key(200).address(), Amount::new(1), Amount::ZERO);
-    signed(&key(seed), nonce, &Body::Transfer(body))
+    signed(&key(seed), nonce, &fixtures::transfer(key(200).address(), 1))
 }
 
 /// A turn of a conversation.
 pub fn chat_turn(conversation_id: Hash, content: &str) -> ChatTurn {
-    ChatTurn {
-        conversation_id,
-        role: "user".to_owned(),
-        content: content.to_owned(),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: None,
-    }
+    ChatTurn { conversation_id, ..fixtures::turn(content) }
 }
 
 /// A signed turn.
@@ -301,19 +292,7 @@ pub fn turn(seed: u8, nonce: u64, content: &str) -> String {
 
 /// What asks for a run with this nonce.
 pub fn request_body(seed: u8, nonce: u64, prompt: &str) -> AgentRequest {
-    let from = key(seed).address().to_string();
-    AgentRequest {
-        agent_run_id: ids::compute_agent_run_id(&from, nonce, prompt),
-        conversation_id: Hash::digest(b"conversation"),
-        prompt: prompt.to_owned(),
-        prompt_blob_id: None,
-        tools_whitelist: Vec::new(),
-        model_hint: None,
-        max_fee: Amount::new(10_000),
-        max_steps: 4,
-        protection: types::Late::default(),
-        agent: types::Late::default(),
-    }
+    fixtures::request(key(seed).address(), nonce, prompt, 10_000, 4)
 }
 
 /// Asks for a run; answers its id and the signed text.
@@ -324,13 +303,20 @@ pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
 
 /// Claims a run with the key of `seed`.
 pub fn claim(seed: u8, nonce: u64, agent_run_id: Hash) -> String {
-    let body = AgentClaim {
-        agent_run_id,
-        miner_address: key(seed).address().into(),
-        model_info: "model-7b".to_owned(),
-        hardware_tier: "desktop".to_owned(),
-    };
+    let model_info = "model-7b".to_owned();
+    let body = AgentClaim { model_info, ..fixtures::claim(key(seed).address(), agent_run_id) };
     signed(&key(seed), nonce, &Body::AgentClaim(body))
+}
+
+/// What the key of `seed` would ask of three members with this nonce, for these prices.
+pub fn call(seed: u8, nonce: u64, agent_id: Hash, prices: [u64; 4]) -> AgentCall {
+    AgentCall {
+        prices: fixtures::prices(prices),
+        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 16_384 },
+        max_fee: Amount::new(10_000),
+        timeout_ms: 60_000,
+        ..fixtures::call(CHAIN_ID, key(seed).address(), nonce, agent_id)
+    }
 }
 
 /// Waits until a condition holds.

@@ -12,7 +12,6 @@
 mod admin;
 mod agents;
 mod batches;
-mod bodies;
 mod calls;
 mod client;
 mod discover;

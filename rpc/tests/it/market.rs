@@ -1,29 +1,24 @@
 //! What requesters ask: payloads, answers, prices, elections.
 
+use fixtures::{EXECUTOR, MANIFEST, bond, judge_of, offer, register_judge};
 use serde_json::{Value, json};
-use types::tx::{AgentCall, AgentRegister, HexBytes};
-use types::{Body, Hash, ids};
+use types::tx::{AgentCall, HexBytes};
+use types::{Body, Hash};
 
-use crate::bodies::{bond, call, offer};
-use crate::client::{NOT_FOUND, TestServer, assert_has, signed};
+use crate::client::{NOT_FOUND, TestServer, assert_has, call, signed};
 use crate::world::key;
 
 const BOND: u64 = 10_000_000;
 
-fn manifest() -> Hash {
-    Hash::new([0xee; 32])
-}
-
 fn agent() -> Hash {
-    ids::compute_agent_id(&key(1).address(), "judge")
+    judge_of(key(1).address())
 }
 
 fn metadata() -> String {
-    let manifest = manifest();
     json!({
         "name": "judge", "description": "d", "version": "1.0.0",
-        "container_image": format!("ombra-model:{manifest}"),
-        "executor": {"kind": "model", "model": manifest, "basePrompt": "12345678", "tools": [],
+        "container_image": format!("ombra-model:{MANIFEST}"),
+        "executor": {"kind": "model", "model": MANIFEST, "basePrompt": "12345678", "tools": [],
             "maxIterations": 2, "maxOutputTokens": 100},
         "royalty": "7",
         "abi": [{
@@ -49,13 +44,12 @@ async fn send(server: &TestServer, (seed, nonce): (u8, u64), body: &Body) {
 /// The agent, and five miners of which the last one wants twice as much.
 async fn market() -> TestServer {
     let server = TestServer::start_v8().await;
-    let register = AgentRegister { agent_id: agent(), metadata: metadata() };
-    send(&server, (1, 0), &Body::AgentRegister(register)).await;
+    send(&server, (1, 0), &register_judge(key(1).address(), metadata())).await;
     for seed in 2..=6 {
         send(&server, (seed, 0), &bond(BOND)).await;
         let per_call = if seed == 6 { 2_000 } else { 1_000 };
-        let executor = format!("model-1:{}", manifest());
-        send(&server, (seed, 1), &offer(&executor, 1, [per_call, 1_000_000, 0, 0])).await;
+        let offer = offer(EXECUTOR, 1, [per_call, 1_000_000, 0, 0]);
+        send(&server, (seed, 1), &offer.into()).await;
     }
     server.world.commit();
     server

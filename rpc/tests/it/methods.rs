@@ -1,13 +1,13 @@
 //! Every query and builder on a chain with one whole agent run.
 
+use fixtures::{plain_step, tool_call};
 use serde_json::{Value, json};
 use types::randomness::Input;
-use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister, ToolCall};
+use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister};
 use types::{Body, Hash, Keypair, Signature, ids};
 
 use crate::client::{
-    INVALID_PARAMS, NOT_FOUND, TestServer, assert_has, chat_turn, claim, request_body, signed,
-    transfer, turn,
+    INVALID_PARAMS, NOT_FOUND, TestServer, assert_has, claim, request_body, signed, transfer, turn,
 };
 use crate::world::{CHAIN_ID, FUNDED, FUNDS, NOW, key};
 
@@ -25,22 +25,8 @@ fn request(seed: u8) -> (Hash, String) {
 
 /// A step of the miner of [`run_in_progress`].
 fn step(nonce: u64, agent_run_id: Hash, step_index: u64) -> String {
-    let call = ToolCall {
-        name: "search".to_owned(),
-        args_hash: Hash::ZERO,
-        result_hash: Hash::ZERO,
-        duration_ms: 12,
-        ok: true,
-    };
-    let body = AgentStep {
-        agent_run_id,
-        step_index,
-        output_tokens: 10,
-        output_hash: Hash::digest(b"2"),
-        thought_blob_id: None,
-        tool_calls: Some(vec![call]),
-        output_blob_id: None,
-    };
+    let tool_calls = Some(vec![tool_call("search")]);
+    let body = AgentStep { tool_calls, ..plain_step(agent_run_id, step_index, 10) };
     signed(&key(2), nonce, &Body::AgentStep(body))
 }
 
@@ -333,8 +319,7 @@ async fn conversations_tell_who_speaks_for_the_run() {
     let server = TestServer::start().await;
     let id = run_in_progress(&server).await;
     let turn = |content: &str| {
-        let turn = chat_turn(Hash::digest(b"conversation"), content);
-        Body::ChatTurn(ChatTurn { agent_run_id: Some(id), ..turn })
+        Body::ChatTurn(ChatTurn { agent_run_id: Some(id), ..fixtures::turn(content) })
     };
     for (seed, nonce, content) in [(1, 1, "a"), (2, 3, "b"), (9, 0, "c")] {
         server.send(&signed(&key(seed), nonce, &turn(content))).await;

@@ -1,10 +1,9 @@
 //! Offers of miners: listed for an executor and for a miner, page by page.
 
+use fixtures::{bond, offer, unbond};
 use serde_json::{Value, json};
-use types::tx::MinerUnbond;
-use types::{Amount, Body, Hash};
+use types::Hash;
 
-use crate::bodies::{bond, offer};
 use crate::client::{TestServer, signed};
 use crate::world::key;
 
@@ -20,9 +19,9 @@ async fn market() -> TestServer {
     let server = TestServer::start_v8().await;
     for (seed, amount) in [(1, LEAST), (2, LEAST + 1), (3, LEAST)] {
         server.send(&signed(&key(seed), 0, &bond(amount))).await;
-        server.send(&signed(&key(seed), 1, &offer(&model(), 7, PRICES))).await;
+        server.send(&signed(&key(seed), 1, &offer(model(), 7, PRICES).into())).await;
     }
-    server.send(&signed(&key(1), 2, &offer("wasm-1", 7, PRICES))).await;
+    server.send(&signed(&key(1), 2, &offer("wasm-1", 7, PRICES).into())).await;
     server.world.commit();
     server
 }
@@ -74,8 +73,7 @@ async fn an_offer_is_told_with_what_its_miner_has_at_stake() {
         "bonded": LEAST.to_string(), "free": LEAST.to_string(), "counts": true,
     });
     assert_eq!(page, json!({"items": [expected], "nextCursor": null}));
-    let unbond = Body::MinerUnbond(MinerUnbond { amount: Amount::new(1) });
-    server.send(&signed(&key(1), 3, &unbond)).await;
+    server.send(&signed(&key(1), 3, &unbond(1))).await;
     server.world.commit();
     let page = server.result("ombra_listOffers", json!([{"executor": "wasm-1"}])).await;
     assert_eq!(page["items"][0]["counts"], false, "its bond is too small");

@@ -1,18 +1,18 @@
 //! What places in blocks cost from fork v7 on, and the votes on rules, as clients see them.
 
+use fixtures::{fork_vote, param_vote, turn};
 use serde_json::{Value, json};
 use types::build::{Envelope, build_tx};
-use types::tx::{ForkVote, ParamVote};
-use types::{Amount, Bid, Body, Hash};
+use types::{Amount, Bid, Hash};
 
-use crate::client::{TestServer, assert_has, chat_turn, signed, transfer};
+use crate::client::{TestServer, assert_has, signed, transfer};
 use crate::world::{NOW, key};
 
 /// A turn of the key of `seed` with a tip.
 fn tipped(seed: u8, nonce: u64, tip: u64) -> String {
     let bid = Bid { max_base_fee: None, tip: Some(Amount::new(tip)) };
     let envelope = Envelope { bid, ..Envelope::new(nonce, NOW, None) };
-    build_tx(&key(seed), &Body::ChatTurn(chat_turn(Hash::ZERO, "hello")), &envelope)
+    build_tx(&key(seed), &turn("hello").into(), &envelope)
 }
 
 /// `ceil(bytes × base fee / 1024)` of a signed text's payload and signature at the base fee 10.
@@ -135,12 +135,9 @@ async fn builders_write_what_a_place_may_cost() {
 #[tokio::test]
 async fn votes_show_until_they_are_decided_and_cost_nothing_the_first_time_in_a_block() {
     let server = TestServer::start_v7().await;
-    let vote = |nonce, value, height| {
-        let name = "registerFee".to_owned();
-        signed(&key(99), nonce, &Body::ParamVote(ParamVote { name, value, height }))
-    };
-    let fork = ForkVote { fork: "v8".to_owned(), height: 200_000 };
-    let first = server.send(&signed(&key(99), 0, &Body::ForkVote(fork))).await;
+    let vote =
+        |nonce, value, height| signed(&key(99), nonce, &param_vote("registerFee", value, height));
+    let first = server.send(&signed(&key(99), 0, &fork_vote("v8", 200_000))).await;
     server.world.commit();
     let told = server.result("ombra_getTransaction", json!([first])).await;
     assert_eq!(told["inclusionFee"], "0", "{told}");

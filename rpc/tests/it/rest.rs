@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentFinish, Transfer};
-use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
+use types::{Address, CheckedTx, Hash, Keypair, Params};
 
 use crate::client::{TestServer, assert_has, claim, eventually, request, signed, transfer};
 use crate::world::{NOW, key};
@@ -36,8 +35,7 @@ async fn a_wallet_sends_and_finds_its_transaction_pending_and_included() {
 #[tokio::test]
 async fn what_can_be_executed_is_shown_however_many_senders_wait_for_a_nonce() {
     let server = TestServer::start().await;
-    let limits = SizeLimits::from(&Params::default());
-    let tx = |text: &str| CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap());
+    let tx = |text: &str| CheckedTx::trust(fixtures::parsed(text));
     // The sender with the highest address is the one whose transaction can be executed.
     let mut texts: Vec<(Address, u8, u8)> = (0..=u8::MAX)
         .flat_map(|high| (0..5).map(move |low| (wide_key(high, low).address(), high, low)))
@@ -45,9 +43,8 @@ async fn what_can_be_executed_is_shown_however_many_senders_wait_for_a_nonce() {
     texts.sort_unstable();
     let (_, high, low) = texts.pop().unwrap();
     let text = |high, low, nonce| {
-        let to = Transfer::new(key(1).address(), Amount::new(1), Amount::ZERO);
-        let envelope = Envelope::new(nonce, NOW, None);
-        build_tx(&wide_key(high, low), &to.into(), &envelope)
+        let body = fixtures::transfer(key(1).address(), 1);
+        build_tx(&wide_key(high, low), &body, &Envelope::new(nonce, NOW, None))
     };
     let pending = tx(&text(high, low, 0));
     let queued = texts.iter().map(|(_, high, low)| tx(&text(*high, *low, 1))).collect();
@@ -197,17 +194,8 @@ async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_
     server.world.accept(&claim(2, 0, first));
     server.world.commit();
     assert_eq!("20000", escrowed(&server, who).await);
-    let finish = Body::AgentFinish(AgentFinish {
-        agent_run_id: first,
-        status: "completed".to_owned(),
-        total_tokens_out: 0,
-        miner_reward: Amount::ZERO,
-        user_refund: Amount::new(10_000),
-        network_fee: Amount::ZERO,
-        final_answer_inline: None,
-        final_answer_blob_id: None,
-    });
-    server.world.accept(&signed(&key(2), 1, &finish));
+    let finish = fixtures::finish(first, 0, [0, 10_000, 0]);
+    server.world.accept(&signed(&key(2), 1, &finish.into()));
     server.world.commit();
     assert_eq!("10000", escrowed(&server, who).await);
     server.world.commit_after(Params::default().pending_ttl_ms);

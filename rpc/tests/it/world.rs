@@ -31,8 +31,7 @@ use tokio::sync::{broadcast, watch};
 use types::build::{Envelope, build_tx};
 use types::call::Call;
 use types::check::{self, StaticRules};
-use types::params::BLOB_CHUNK_BYTES;
-use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
+use types::tx::{BlobInit, ChatTurn};
 use types::{
     Account, Address, AgentVersion, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock,
     Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx,
@@ -217,19 +216,9 @@ impl World {
     /// A finalised blob of the last funded key, in as many blocks as it takes.
     pub fn add_blob(&self, id: &str, content_type: &str, bytes: &[u8]) {
         let owner = key(FUNDED);
-        let (blob_id, total_bytes) = (id.to_owned(), bytes.len() as u64);
-        let mut bodies = vec![Body::BlobInit(BlobInit {
-            blob_id: blob_id.clone(),
-            content_type: content_type.to_owned(),
-            total_bytes,
-            total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
-            content_hash: Hash::digest(bytes),
-        })];
-        for (chunk_index, chunk) in (0..).zip(bytes.chunks(BLOB_CHUNK_BYTES as usize)) {
-            let (blob_id, chunk_data) = (blob_id.clone(), chunk.to_vec());
-            bodies.push(Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data }));
-        }
-        bodies.push(Body::BlobFinalize(BlobFinalize { blob_id }));
+        let mut bodies = fixtures::blob(id, bytes);
+        let content_type = content_type.to_owned();
+        bodies[0] = BlobInit { content_type, ..fixtures::blob_init(id, bytes) }.into();
         let first = Projection::account(self, &owner.address()).unwrap().nonce;
         for (nonce, body) in (first..).zip(&bodies) {
             let envelope = Envelope::new(nonce, NOW, None);

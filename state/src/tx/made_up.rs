@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use types::build::{Envelope, Unsigned};
+use types::build::{Envelope, build_tx};
 use types::codec::{self, DecodeError};
 use types::tx::ValidatorVote;
 use types::{
     Address, Amount, Body, Code, Event, Forks, Hash, Keypair, Params, Rejection, SetMember,
-    SizeLimits, Transaction,
+    Transaction,
 };
 
 use super::{Cost, Kind, envelope};
@@ -114,11 +114,7 @@ fn state() -> Arc<Memory> {
 fn envelope_of(nonce: u64) -> Transaction {
     let candidate_key = key().public_key();
     let body = Body::ValidatorVote(ValidatorVote::new(candidate_key, 1, 1));
-    let envelope = Envelope::new(nonce, 0, None);
-    let from = key().address().to_string();
-    let unsigned = Unsigned::build(&body, &from, &key().public_key(), &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    Transaction::parse(unsigned.sign(&key()).as_bytes(), &limits).unwrap()
+    fixtures::parsed(&build_tx(&key(), &body, &Envelope::new(nonce, 0, None)))
 }
 
 fn rules(chain: &ChainRules, state: &Arc<Memory>, height: u64) -> Rules {

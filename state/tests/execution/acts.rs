@@ -2,17 +2,18 @@
 
 use std::ops::Range;
 
+use fixtures::{finish, offer, retire};
 use proptest::prelude::*;
 use types::agent::ExecutorId;
-use types::tx::{AgentFinish, AgentRegister, AgentRequest, AgentRetire, MinerOffer, Protection};
+use types::tx::{AgentFinish, AgentRegister, Protection};
 use types::{Amount, Bid, Body, Hash, Signature, ids};
 
 use crate::agent_metadata::Sheet;
 use crate::bodies::{bond, fork, param, protected, refuse, register_miner, unbond};
 use crate::model::{Model, ModelRun};
 use crate::world::{
-    START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, evidence,
-    request_body, step, transfer, turn, vote_until,
+    START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, evidence, step,
+    transfer, turn, vote_until,
 };
 
 /// Dice for one action. What they mean depends on the state: [`Act::body`].
@@ -166,7 +167,7 @@ impl Act {
             78..=81 => self.finish(model, self.run_of_v7(model)),
             EVIDENCE..AGENTS => self.evidence(model.height),
             AGENTS..RETIRE => self.register(model, sender),
-            RETIRE..OFFERS => Body::AgentRetire(AgentRetire { agent_id: self.agent(model) }),
+            RETIRE..OFFERS => retire(self.agent(model)),
             OFFERS.. => self.offer(),
             0..=1 => self.chat(model),
             2..=5 => self.request(sender, nonce),
@@ -211,15 +212,9 @@ impl Act {
     }
 
     fn offer(&self) -> Body {
-        let price = Amount::new(u64::from(self.twist % 4));
-        Body::MinerOffer(MinerOffer {
-            executor: EXECUTORS[usize::from(self.pick % 3)].to_string(),
-            capacity: u64::from(self.amount % 4),
-            per_call: price,
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: price,
-            fuel_per_g: Amount::MAX,
-        })
+        let price = u64::from(self.twist % 4);
+        let executor = EXECUTORS[usize::from(self.pick % 3)];
+        offer(executor, u64::from(self.amount % 4), [price, 0, price, u64::MAX]).into()
     }
 
     /// An agent: one that is there, an unknown one now and then.
@@ -338,16 +333,11 @@ impl Act {
 
     /// Short prompts that begin with digits, so that ids collide.
     fn request(&self, sender: Who, nonce: u64) -> Body {
-        let prompt = ["x", "1x", "11x"][usize::from(self.pick % 3)].to_owned();
+        let prompt = ["x", "1x", "11x"][usize::from(self.pick % 3)];
         let id_nonce = if self.rarely(20) { nonce + 1 } else { nonce };
-        let from = sender.address().to_string();
         let max_fee = if self.rarely(11) { 9_000_000 } else { 100 + u64::from(self.amount) % 900 };
         let max_steps = 1 + u64::from(self.amount % 6);
-        let Body::AgentRequest(body) = request_body(sender, nonce, max_fee, max_steps) else {
-            panic!("not a request")
-        };
-        let agent_run_id = ids::compute_agent_run_id(&from, id_nonce, &prompt);
-        Body::AgentRequest(AgentRequest { agent_run_id, prompt, ..body })
+        fixtures::request(sender.address(), id_nonce, prompt, max_fee, max_steps).into()
     }
 
     /// The same with one or several of the members that protect a run.
@@ -393,14 +383,9 @@ impl Act {
         }
         let statuses = types::tx::FINISH_STATUSES;
         Body::AgentFinish(AgentFinish {
-            agent_run_id: id,
-            total_tokens_out: tokens + u64::from(self.rarely(13)),
             status: statuses[usize::from(self.pick) % statuses.len()].to_owned(),
-            miner_reward: Amount::new(parts[0]),
-            user_refund: Amount::new(parts[1]),
-            network_fee: Amount::new(parts[2]),
-            final_answer_inline: None,
             final_answer_blob_id: self.rarely(10).then(|| self.blob()),
+            ..finish(id, tokens + u64::from(self.rarely(13)), parts)
         })
     }
 }

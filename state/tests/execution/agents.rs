@@ -1,9 +1,10 @@
 //! AGENT_REGISTER and AGENT_RETIRE: each rule by itself, their order, and what is kept.
 
+use fixtures::retire;
 use state::Forks;
 use state::agents::{self, Filter};
 use state::tables::{AgentTexts, AgentVersions, Agents, AgentsByOwner};
-use types::tx::{AgentRegister, AgentRetire};
+use types::tx::AgentRegister;
 use types::{Agent, AgentVersion, Amount, Body, Code, Event, Hash, Params, Rejection};
 
 use crate::agent_metadata::Sheet;
@@ -15,10 +16,6 @@ fn world() -> World {
     let mut world = World::with_forks(Params::default(), V8, &[(PROPOSER, 1)]);
     world.next_block();
     world
-}
-
-fn retire(agent_id: Hash) -> Body {
-    Body::AgentRetire(AgentRetire { agent_id })
 }
 
 fn agent(world: &World, id: Hash) -> Agent {

@@ -180,7 +180,7 @@ fn calls_are_refused_in_the_order_of_the_codes() {
     let mut bad = AgentCall {
         call_id: id,
         agent_id: agent,
-        payload: HexBytes(vec![1, 2, 3]),
+        payload: HexBytes(vec![0x26, 0x12, 0x1f]),
         limits,
         max_fee: Amount::new(1),
         ..good.clone()
@@ -193,7 +193,7 @@ fn calls_are_refused_in_the_order_of_the_codes() {
     assert_eq!(code(&market, BOB, &bad), "CALL_ID_MISMATCH");
     bad.call_id = good.call_id;
     assert_eq!(code(&market, BOB, &bad), "SELECTOR_UNKNOWN");
-    bad.payload = HexBytes(vec![1, 2, 3, 5]);
+    bad.payload = HexBytes(vec![0x26, 0x12, 0x1f, 0xf1]);
     assert_eq!(code(&market, BOB, &bad), "SELECTOR_UNKNOWN");
     bad.payload = good.payload.clone();
     assert_eq!(code(&market, BOB, &bad), "CALL_LIMITS");

@@ -1,9 +1,11 @@
 //! What a place in a block costs from v7 on, to the micro, and that nothing changes before.
 
+use fixtures::{plain_step, tool_call};
 use state::fees::{charged_bytes, check_base_fee, highest_base_fee, inclusion_fee, is_vote};
 use state::tables::Fees;
 use state::{Executed, Forks, PendingState};
 use types::build::{Envelope, Unsigned};
+use types::tx::AgentStep;
 use types::{Bid, BlockFees, Body, CheckedTx, Params, SizeLimits, Transaction};
 
 use crate::bodies::{bid, register_miner};
@@ -107,18 +109,10 @@ fn a_run_pays_for_its_claim_and_its_steps_with_the_request() {
 fn what_of_a_step_is_over_2048_bytes_is_paid_for() {
     let mut world = world();
     let run = world.claimed(1_000, 3);
-    let mut long = step(run, 0, 1);
-    let Body::AgentStep(body) = &mut long else { panic!("not a step") };
-    let call = types::tx::ToolCall {
-        name: "calculator".to_owned(),
-        args_hash: run,
-        result_hash: run,
-        duration_ms: 1,
-        ok: true,
-    };
-    body.tool_calls = Some(vec![call; 20]);
+    let tool_calls = Some(vec![tool_call("calculator"); 20]);
+    let long = AgentStep { tool_calls, ..plain_step(run, 0, 1) };
     let before = world.balance(MINER);
-    let tx = world.must(MINER, &long);
+    let tx = world.must(MINER, &long.into());
     assert!(size(&tx) > 2_048, "the step is long enough for the test");
     assert_eq!(before - world.balance(MINER), inclusion_fee(size(&tx) - 2_048, FLOOR).get());
 }

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 
+use fixtures::{judge_of, prices, unsigned};
 use state::market::election::{Candidate, candidates_hash};
 use state::tables::Calls;
 use state::{BlockBuilder, ChainRules, Executed, MemoryChain, view};
-use types::build::{Envelope, Unsigned};
+use types::build::Envelope;
 use types::call::{Call, CallChange, CallStatus};
-use types::ids::{Committer, compute_agent_id, compute_commitment};
 use types::randomness::Input;
-use types::tx::{AgentCall, CallCommit, CallPrices, HexBytes};
-use types::{Address, Amount, Body, CheckedTx, Event, Hash, Params, SizeLimits, Transaction};
+use types::tx::AgentCall;
+use types::{Address, Amount, Body, CheckedTx, Event, Hash, Params};
 
 use crate::bodies::{bond, offer};
-use crate::market_world::{call_body, reveal, says};
+use crate::market_world::{call_body, commit, reveal, says};
 use crate::model_calls::draw;
 use crate::random_market::agent;
 use crate::world::{BOB, START, V8, Who, chat, member};
@@ -82,12 +82,7 @@ impl Town {
         let nonce = self.nonces.entry(who).or_default();
         let envelope = Envelope::new(*nonce, START, Some("test".to_owned()));
         *nonce += 1;
-        let key = who.key();
-        let from = key.address().to_string();
-        let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
-        let limits = SizeLimits::from(&Params::default());
-        let tx = Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap();
-        CheckedTx::trust(tx)
+        CheckedTx::trust(unsigned(&who.key(), body, &envelope))
     }
 
     /// Begins the next block, by whoever has its turn, or by one whose turn is so much later.
@@ -119,15 +114,12 @@ impl Town {
 
     fn call(&mut self) -> (Hash, CheckedTx) {
         let nonce = self.nonces.get(&REQUESTER).copied().unwrap_or_default();
-        let any = call_body(REQUESTER, nonce);
-        let (per_call, prompt_per_m) = (Amount::new(900), Amount::ZERO);
         let body = AgentCall {
-            agent_id: compute_agent_id(&BOB.address(), "judge"),
-            payload: HexBytes(vec![0x26, 0x12, 0x1f, 0xf0]),
-            prices: CallPrices { per_call, prompt_per_m, ..any.prices },
+            agent_id: judge_of(BOB.address()),
+            prices: prices([900, 0, 0, 0]),
             max_fee: Amount::new(500 + 3 * 1_100),
             timeout_ms: 600_000,
-            ..any
+            ..call_body(REQUESTER, nonce)
         };
         (body.call_id, self.tx(REQUESTER, &Body::AgentCall(body)))
     }
@@ -166,10 +158,9 @@ fn who_is(address: Address) -> Who {
     miners().find(|who| who.address() == address).unwrap()
 }
 
-fn commit(town: &mut Town, call_id: Hash, member: Address) -> CheckedTx {
-    let by = Committer { call_id, round: 0, member };
-    let commitment = compute_commitment(&by, &Hash::new([0x5a; 32]), &says(b"yes"));
-    town.tx(who_is(member), &Body::CallCommit(CallCommit { call_id, round: 0, commitment }))
+fn commit_yes(town: &mut Town, call_id: Hash, member: Address) -> CheckedTx {
+    let who = who_is(member);
+    town.tx(who, &commit(call_id, 0, who, says(b"yes")))
 }
 
 #[test]
@@ -198,7 +189,7 @@ fn very_many_elections_follow_the_bonds_and_the_randomness_of_headers() {
         let mut expected = Vec::new();
         for id in &ids[ids.len() - waiting..] {
             let members = draw(*id, 0, randomness, &town.candidates, MEMBERS);
-            txs.extend(members.iter().map(|it| commit(&mut town, *id, *it)));
+            txs.extend(members.iter().map(|it| commit_yes(&mut town, *id, *it)));
             expected.push((*id, members));
         }
         waiting = CALLS_TOGETHER.min(wanted - ids.len());

@@ -1,27 +1,25 @@
 //! A world with an agent, miners who offer to execute it, and calls.
 
+use fixtures::{EXECUTOR, MANIFEST, SALT, SELECTOR, prices};
 use state::tables::{
     AgentTexts, AgentVersions, Agents, AgentsByOwner, Bonds, CallMembers, Calls, FeeRow, Fees,
     SettledMembers,
 };
-use types::agent::ExecutorId;
 use types::call::{Answer, Call, CallMember, CallStatus, Outcome};
-use types::ids::{Committer, compute_call_id, compute_commitment, compute_result_hash};
+use types::ids::{Committer, compute_commitment};
 use types::params::Models;
-use types::tx::{
-    AgentCall, CallAppeal, CallCommit, CallPrices, CallReveal, HexBytes, MinerOffer, WorkLimits,
-};
-use types::{Agent, AgentVersion, Amount, Body, Bond, Event, Hash, Params, TxLocation, Usage};
+use types::tx::{AgentCall, CallCommit, CallReveal, WorkLimits};
+use types::{Agent, AgentVersion, Amount, Body, Bond, Event, Hash, Params, TxLocation};
 
-use crate::bodies::{self, bond, claim_bond};
+use crate::bodies::{bond, claim_bond};
 use crate::world::{ALICE, PROPOSER, V8, Who, World, claim, transfer};
+
+pub use fixtures::appeal;
 
 pub const AGENT: Hash = Hash::new([0xa9; 32]);
 pub const OWNER: Who = Who(90);
-pub const SELECTOR: [u8; 4] = [1, 2, 3, 4];
 /// Calls read the record of the version only.
 const METADATA: &str = "{}";
-const EXECUTOR: ExecutorId = ExecutorId::Model { manifest: Hash::new([0xee; 32]) };
 pub const BOND: u64 = 300_000;
 /// What a member costs at the limits, and what one that says [`says`] gets.
 pub const BUDGET: u64 = 1_000 + 100;
@@ -57,7 +55,7 @@ fn version() -> AgentVersion {
         previous: None,
         owner: OWNER.address(),
         executors: vec![EXECUTOR.to_string()],
-        manifests: vec![Hash::new([0xee; 32])],
+        manifests: vec![MANIFEST],
         selectors: vec![SELECTOR],
         tools: Vec::new(),
         royalty: Amount::new(ROYALTY),
@@ -235,49 +233,26 @@ impl Market {
 /// A call of the agent by three members, whose escrow is still to be stated.
 pub fn call_body(who: Who, nonce: u64) -> AgentCall {
     AgentCall {
-        call_id: compute_call_id("test", &who.address(), nonce),
-        agent_id: AGENT,
-        agent_version: "1.0.0".to_owned(),
-        payload: HexBytes(SELECTOR.to_vec()),
-        consensus: "majority".to_owned(),
-        committee_size: 3,
-        prices: CallPrices {
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::new(1_000_000),
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        },
+        prices: prices([1_000, 1_000_000, 0, 0]),
         limits: WorkLimits { input_tokens: 100, output_tokens: 100, fuel: 0, result_bytes: 8 },
         max_fee: Amount::ZERO,
         timeout_ms: 10_000,
-        threshold: None,
-        appealable: None,
-        on_result: None,
-        conversation_id: None,
+        ..fixtures::call("test", who.address(), nonce, AGENT)
     }
 }
 
 pub fn offer(capacity: u64) -> Body {
-    let Body::MinerOffer(free) = free_offer(capacity) else { panic!("not an offer") };
-    Body::MinerOffer(MinerOffer { prompt_per_m: Amount::new(1_000), ..free })
+    fixtures::offer(EXECUTOR, capacity, [1_000, 1_000, 0, 0]).into()
 }
 
 /// The same for nothing but a price for the call.
 pub fn free_offer(capacity: u64) -> Body {
-    bodies::offer(&EXECUTOR.to_string(), capacity, 1_000)
+    fixtures::offer(EXECUTOR, capacity, [1_000, 0, 0, 0]).into()
 }
-
-const USAGE: Usage = Usage { input_tokens: 10, output_tokens: 5, fuel: 0 };
-const SALT: Hash = Hash::new([0x5a; 32]);
 
 /// The success with this result.
 pub fn says(result: &[u8]) -> Answer {
-    Answer {
-        outcome: Outcome::Success,
-        result_hash: compute_result_hash(result),
-        usage: USAGE,
-        receipt_hash: Hash::new([0xce; 32]),
-    }
+    shown(Hash::ZERO, 0, result).answer().unwrap()
 }
 
 pub fn commit(call_id: Hash, round: u8, who: Who, answer: Answer) -> Body {
@@ -286,23 +261,13 @@ pub fn commit(call_id: Hash, round: u8, who: Who, answer: Answer) -> Body {
     Body::CallCommit(CallCommit { call_id, round: round.into(), commitment })
 }
 
-pub fn reveal(call_id: Hash, round: u8, result: &[u8]) -> Body {
-    Body::CallReveal(CallReveal {
-        call_id,
-        round: round.into(),
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(result.to_vec()),
-        input_tokens: USAGE.input_tokens,
-        output_tokens: USAGE.output_tokens,
-        fuel: USAGE.fuel,
-        receipt_hash: Hash::new([0xce; 32]),
-        reason: None,
-    })
+fn shown(call_id: Hash, round: u8, result: &[u8]) -> CallReveal {
+    let (round, input_tokens, output_tokens) = (round.into(), 10, 5);
+    CallReveal { round, input_tokens, output_tokens, ..fixtures::reveal(call_id, result) }
 }
 
-pub fn appeal(call_id: Hash) -> Body {
-    Body::CallAppeal(CallAppeal { call_id })
+pub fn reveal(call_id: Hash, round: u8, result: &[u8]) -> Body {
+    shown(call_id, round, result).into()
 }
 
 /// The agent says no.
@@ -312,10 +277,6 @@ pub fn fails() -> Answer {
 
 /// Shows that the agent said no.
 pub fn reveal_failure(call_id: Hash) -> Body {
-    let mut body = reveal(call_id, 0, b"");
-    if let Body::CallReveal(reveal) = &mut body {
-        reveal.outcome = "failure".to_owned();
-        reveal.reason = Some("it does not like the payload".to_owned());
-    }
-    body
+    let reason = Some("it does not like the payload".to_owned());
+    CallReveal { outcome: "failure".to_owned(), reason, ..shown(call_id, 0, b"") }.into()
 }

@@ -4,7 +4,6 @@ use state::market::offers::{counting, of_miner};
 use state::tables::Bonds;
 use state::{Forks, Retracted, work};
 use types::agent::ExecutorId;
-use types::tx::MinerOffer;
 use types::{Address, Amount, Body, Bond, BondChange, Event, Hash, Offer, Params, Prices};
 
 use crate::bodies::{bond, claim_bond, unbond};
@@ -26,14 +25,7 @@ fn model(number: u8) -> ExecutorId {
 }
 
 fn offer(executor: ExecutorId, capacity: u64) -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: executor.to_string(),
-        capacity,
-        per_call: Amount::new(1),
-        prompt_per_m: Amount::new(2),
-        completion_per_m: Amount::new(3),
-        fuel_per_g: Amount::new(4),
-    })
+    fixtures::offer(executor, capacity, [1, 2, 3, 4]).into()
 }
 
 /// What [`offer`] says.

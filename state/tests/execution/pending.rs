@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use fixtures::finish;
 use proptest::prelude::*;
 use state::memory::Memory;
 use state::table::{Table, TableId};
 use state::tables::{BlobChunks, Blobs};
 use state::view::{Range, RawRow, Read, Still};
 use state::{Base, PendingState, Retracted, SharedPending, StorageError, TxError};
-use types::tx::{AgentFinish, BlobInit};
+use types::tx::BlobInit;
 use types::{Account, Address, Amount, Bid, Body, CheckedTx, Hash, Params, RunStatus};
 
 use crate::acts::{Act, acts};
@@ -17,7 +18,7 @@ use crate::model::Model;
 use crate::model_rules::ModelPlace;
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, STRANGER, Swept, V7, Who, World, answer,
-    blob_chunk, blob_finalize, blob_init, chat, claim, step, transfer, turn,
+    blob_chunk, blob_finalize, chat, claim, step, transfer, turn,
 };
 
 /// Admits what somebody sends next.
@@ -50,17 +51,7 @@ fn a_whole_run_may_wait_together() {
     admit(&world, &mut pending, MINER, &step(run, 0, 10));
     assert_eq!(status(&pending, run), Some(RunStatus::Running));
     assert_eq!(pending.account(ALICE.address()).unwrap().balance, Amount::new(FUNDS - 1_000));
-    let end = Body::AgentFinish(AgentFinish {
-        agent_run_id: run,
-        total_tokens_out: 10,
-        status: "completed".to_owned(),
-        miner_reward: Amount::new(10),
-        user_refund: Amount::new(890),
-        network_fee: Amount::new(100),
-        final_answer_inline: None,
-        final_answer_blob_id: None,
-    });
-    let end = world.pool_tx(&pending, MINER, &end);
+    let end = world.pool_tx(&pending, MINER, &finish(run, 10, [10, 890, 100]).into());
     let effects = pending.simulate(&end, 1, world.parent.timestamp + SECOND).unwrap();
     assert_eq!(effects.burned, Amount::new(100));
     assert_eq!(effects.run.map(|run| run.status), Some(RunStatus::Completed));
@@ -327,9 +318,8 @@ fn before_v7_nothing_is_taken_back() {
 /// A blob of two chunks, of which the first is in a block.
 fn begun_blob(world: &mut World, content: &[u8]) -> Vec<u8> {
     let bytes = vec![7; 400_001];
-    let Body::BlobInit(init) = blob_init("b", &bytes) else { panic!("an INIT") };
     let content_hash = Hash::digest(content);
-    world.must(ALICE, &Body::BlobInit(BlobInit { content_hash, ..init }));
+    world.must(ALICE, &BlobInit { content_hash, ..fixtures::blob_init("b", &bytes) }.into());
     world.must(ALICE, &blob_chunk("b", 0, &bytes[..400_000]));
     world.next_block();
     bytes

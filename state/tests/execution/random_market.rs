@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use fixtures::{prices, retire};
 use state::tables::{Calls, Fees};
 use types::call::Call;
 use types::ids::compute_agent_id;
 use types::params::Models;
-use types::tx::{
-    AgentCall, AgentRetire, CallCommit, CallPrices, CallReveal, HexBytes, OnResult, WorkLimits,
-};
+use types::tx::{AgentCall, CallCommit, CallReveal, HexBytes, OnResult, WorkLimits};
 use types::{Amount, Bid, Body, Hash, Params};
 
 use crate::agent_metadata::Sheet;
@@ -257,19 +256,19 @@ impl Trial {
         let is_majority = threshold.is_none();
         let appealable = luck.of(&[None, Some(false), Some(true), Some(true)]);
         let appealable = appealable.filter(|_| is_majority);
-        let free = |price: u64| Amount::new(if is_majority { price } else { 0 });
+        let free = |price: u64| if is_majority { price } else { 0 };
         let mut body = AgentCall {
             agent_id: compute_agent_id(&BOB.address(), name),
             agent_version: if luck.rarely(40) { "1.0.1" } else { "1.0.0" }.to_owned(),
             payload: HexBytes(vec![0x26, 0x12, 0x1f, u8::from(!luck.rarely(40)) * 0xf0]),
             consensus: if is_majority { "majority" } else { "threshold" }.to_owned(),
             committee_size: size,
-            prices: CallPrices {
-                per_call: Amount::new(luck.of(&[899, 900, 1_000, 1_000, 1_003])),
-                prompt_per_m: free(luck.of(&[0, 999_999, 1_500_000])),
-                completion_per_m: free(luck.of(&[0, 7])),
-                fuel_per_g: free(luck.of(&[0, 3_000_000_000])),
-            },
+            prices: prices([
+                luck.of(&[899, 900, 1_000, 1_000, 1_003]),
+                free(luck.of(&[0, 999_999, 1_500_000])),
+                free(luck.of(&[0, 7])),
+                free(luck.of(&[0, 3_000_000_000])),
+            ]),
             limits: WorkLimits {
                 input_tokens: luck.of(&[100, 100, 100, 262_145]),
                 output_tokens: 100,
@@ -383,7 +382,7 @@ impl Trial {
             }
             6 => {
                 let agent_id = compute_agent_id(&BOB.address(), luck.of(&["clerk", "court"]));
-                self.send(BOB, &Body::AgentRetire(AgentRetire { agent_id }));
+                self.send(BOB, &retire(agent_id));
                 return;
             }
             _ => {
@@ -515,16 +514,14 @@ fn commitment(id: Hash, round: u64, who: Who, secret: &Secret) -> Hash {
 fn reveal(call_id: Hash, round: u64, secret: &Secret) -> Body {
     let [input_tokens, output_tokens, fuel] = secret.usage;
     Body::CallReveal(CallReveal {
-        call_id,
         round,
         salt: SALT,
         outcome: secret.outcome.to_owned(),
-        result: HexBytes(secret.result.clone()),
         input_tokens,
         output_tokens,
         fuel,
         receipt_hash: Hash::ZERO,
-        reason: None,
+        ..fixtures::reveal(call_id, &secret.result)
     })
 }
 

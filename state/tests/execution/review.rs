@@ -1,9 +1,10 @@
 //! What a hostile reader found in the rules of v7 before they were released, and what held.
 
+use fixtures::{plain_step, tool_call};
 use state::tables::{Accounts, Bonds, Deadlines, Supplies, Unbondings};
 use state::{Forks, PendingState, PushError, TxError};
 use types::build::{Envelope, Unsigned};
-use types::tx::{Protection, ToolCall};
+use types::tx::{AgentStep, Protection, ToolCall};
 use types::{
     Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Params, SizeLimits, Supply,
     Transaction,
@@ -53,17 +54,8 @@ fn tips_that_go_round_within_a_block_stop_nobody() {
 
 /// The step of a miner with just so many bytes that its place costs nothing.
 fn padded_step(run: Hash, index: u64, calls: usize) -> Body {
-    let call = ToolCall {
-        name: "n".repeat(170),
-        args_hash: Hash::ZERO,
-        result_hash: Hash::ZERO,
-        duration_ms: 0,
-        ok: true,
-    };
-    let mut padded = step(run, index, 0);
-    let Body::AgentStep(body) = &mut padded else { panic!("not a step") };
-    body.tool_calls = Some(vec![call; calls]);
-    padded
+    let call = ToolCall { duration_ms: 0, ..tool_call(&"n".repeat(170)) };
+    AgentStep { tool_calls: Some(vec![call; calls]), ..plain_step(run, index, 0) }.into()
 }
 
 const BOND: u64 = 1_000_000;

@@ -3,11 +3,9 @@
 
 use state::{BlockError, Forks, PushError, Resource, execute_block, work};
 use types::tx::{AgentRequest, ChatTurn, MinerRegister};
-use types::{Body, Params, ids};
+use types::{Body, Params};
 
-use crate::world::{
-    ALICE, BOB, MINER, PROPOSER, V7, Who, World, blob_chunk, chat, request_body, turn,
-};
+use crate::world::{ALICE, BOB, MINER, PROPOSER, V7, Who, World, blob_chunk, chat, turn};
 
 /// The least that `maxBlockWork` may be voted to.
 const LEAST: u64 = 20_000;
@@ -126,19 +124,12 @@ fn the_largest_transaction_of_each_kind_fits_into_the_least_budget() {
 fn largest_bodies(world: &World) -> Vec<(Who, Body)> {
     let escaped = |bytes: usize| "\u{1}".repeat(bytes);
     let said = ChatTurn { content: escaped(16_384), ..turn("") };
-    let from = ALICE.address().to_string();
     // The turn comes first.
     let nonce = world.account(ALICE).nonce + 1;
-    let Body::AgentRequest(small) = request_body(ALICE, nonce, 1_000, 200) else {
-        panic!("not a request")
-    };
-    let prompt = escaped(16_384);
     let asked = AgentRequest {
-        agent_run_id: ids::compute_agent_run_id(&from, nonce, &prompt),
-        prompt,
         tools_whitelist: (0..64).map(|number| format!("{number:064}")).collect(),
         model_hint: Some(escaped(256)),
-        ..small
+        ..fixtures::request(ALICE.address(), nonce, &escaped(16_384), 1_000, 200)
     };
     let registered = MinerRegister {
         name: escaped(256),

@@ -477,11 +477,9 @@ impl World {
 
     /// A finalised blob of these bytes.
     pub fn blob(&mut self, who: Who, id: &str, bytes: &[u8]) {
-        self.must(who, &blob_init(id, bytes));
-        for (index, chunk) in bytes.chunks(400_000).enumerate() {
-            self.must(who, &blob_chunk(id, u64::try_from(index).unwrap(), chunk));
+        for body in fixtures::blob(id, bytes) {
+            self.must(who, &body);
         }
-        self.must(who, &blob_finalize(id));
     }
 
     /// Puts a blob of ALICE's into the state that has its first chunks, of one byte each: what counts is

@@ -1,21 +1,17 @@
 //! Calls of agents in a database: listed by every condition, from memory while they are not settled, and by
 //! who began with a snapshot, too.
 
+use fixtures::{EXECUTOR, MANIFEST, PER_CALL, bond, judge, judge_of, offer, register_judge};
 use state::Changes;
 use state::tables::{Calls, CallsByStatus};
 use state::view::{self, Range};
 use store::tools::Replay;
 use store::{CALL_ROWS_MAX, CallFilter, Snapshot};
 use tempfile::TempDir;
-use types::agent::ExecutorId;
 use types::call::CallStatus::{Committing, Electing, Revealing, Success, Unassigned};
 use types::call::{Call, CallStatus};
-use types::ids::{Committer, compute_agent_id, compute_call_id, compute_commitment};
-use types::tx::{
-    AgentCall, AgentRegister, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond, MinerOffer,
-    WorkLimits,
-};
-use types::{Address, Amount, Body, CheckedTx, Hash};
+use types::tx::{AgentCall, WorkLimits};
+use types::{Address, Amount, CheckedTx, Hash};
 
 use crate::fixture::{CHAIN_ID, TestChain, Wallet, data};
 use crate::market::{self, rules};
@@ -24,8 +20,6 @@ use crate::peers::newcomer;
 use crate::proofs::proved;
 use crate::tools::{replay, verify};
 
-const MANIFEST: Hash = Hash::new([0xee; 32]);
-const SALT: Hash = Hash::new([5; 32]);
 /// The wallets: the owner of the agent, two requesters, and the miners.
 const OWNER: usize = 0;
 const REQUESTERS: [usize; 2] = [1, 2];
@@ -34,33 +28,18 @@ const MINERS: [usize; 3] = [3, 4, 5];
 const MANY: usize = 600;
 
 fn agent(chain: &TestChain) -> Hash {
-    compute_agent_id(&chain.wallets[OWNER].address(), "judge")
+    judge_of(chain.wallets[OWNER].address())
 }
 
 /// A chain on which the agent is there, and three miners offer to run it.
 fn with_agent() -> (TempDir, TestChain, Changes) {
     let (dir, mut chain, changes) = market::open(6);
-    let metadata = format!(
-        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
-         \"container_image\":\"ombra-model:{MANIFEST}\",\
-         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
-         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
-         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-    );
-    let agent_id = agent(&chain);
-    let register = Body::AgentRegister(AgentRegister { agent_id, metadata });
-    let mut txs = vec![chain.wallets[OWNER].tx(&register)];
+    let owner = &mut chain.wallets[OWNER];
+    let mut txs = vec![owner.tx(&register_judge(owner.address(), judge(MANIFEST, "")))];
     for at in MINERS {
         let miner = &mut chain.wallets[at];
-        txs.push(miner.tx(&Body::MinerBond(MinerBond { amount: Amount::new(10_000_000) })));
-        txs.push(miner.tx(&Body::MinerOffer(MinerOffer {
-            executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
-            capacity: 64,
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        })));
+        txs.push(miner.tx(&bond(10_000_000)));
+        txs.push(miner.tx(&offer(EXECUTOR, 64, [PER_CALL, 0, 0, 0]).into()));
     }
     chain.block(&txs);
     (dir, chain, changes)
@@ -68,52 +47,23 @@ fn with_agent() -> (TempDir, TestChain, Changes) {
 
 /// A call of so many members; of more than three there are too few.
 fn ask(requester: &mut Wallet, agent_id: Hash, committee_size: u64) -> (CheckedTx, Hash) {
-    let call_id = compute_call_id(CHAIN_ID, &requester.address(), requester.nonce);
-    let [prompt_per_m, completion_per_m, fuel_per_g] = [Amount::ZERO; 3];
-    let per_call = Amount::new(1_000);
-    let body = Body::AgentCall(AgentCall {
-        call_id,
-        agent_id,
-        agent_version: "1.0.0".to_owned(),
-        payload: HexBytes(vec![0x26, 0x12, 0x1f, 0xf0]),
-        consensus: "majority".to_owned(),
+    let body = AgentCall {
         committee_size,
-        prices: CallPrices { per_call, prompt_per_m, completion_per_m, fuel_per_g },
         limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 9 },
         max_fee: Amount::new(30_000),
-        timeout_ms: 600_000,
-        threshold: None,
-        appealable: None,
-        on_result: None,
-        conversation_id: None,
-    });
-    (requester.tx(&body), call_id)
-}
-
-fn reveal(call_id: Hash) -> CallReveal {
-    CallReveal {
-        call_id,
-        round: 0,
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(b"yes".to_vec()),
-        input_tokens: 1,
-        output_tokens: 1,
-        fuel: 0,
-        receipt_hash: SALT,
-        reason: None,
-    }
+        ..fixtures::call(CHAIN_ID, requester.address(), requester.nonce, agent_id)
+    };
+    let call_id = body.call_id;
+    (requester.tx(&body.into()), call_id)
 }
 
 /// All members commit, in one block.
 fn commit(chain: &mut TestChain, call_id: Hash) {
-    let answer = reveal(call_id).answer().unwrap();
+    let reveal = fixtures::reveal(call_id, b"yes");
     let txs: Vec<CheckedTx> = MINERS
         .map(|at| {
             let miner = &mut chain.wallets[at];
-            let by = Committer { call_id, round: 0, member: miner.address() };
-            let commitment = compute_commitment(&by, &SALT, &answer);
-            miner.tx(&Body::CallCommit(CallCommit { call_id, round: 0, commitment }))
+            miner.tx(&fixtures::commit(miner.address(), &reveal).into())
         })
         .into();
     chain.block(&txs);
@@ -121,7 +71,7 @@ fn commit(chain: &mut TestChain, call_id: Hash) {
 
 /// All members show the same.
 fn show(chain: &mut TestChain, call_id: Hash) {
-    let shown = Body::CallReveal(reveal(call_id));
+    let shown = fixtures::reveal(call_id, b"yes").into();
     let txs: Vec<CheckedTx> = MINERS.map(|at| chain.wallets[at].tx(&shown)).into();
     chain.block(&txs);
 }

@@ -1,5 +1,6 @@
 //! A small chain in a temporary folder: wallets, transactions of every kind, blocks.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,14 +9,12 @@ use state::{BlockBuilder, ChainRules, Changes, Executed, Forks};
 use store::tools::EncodedBlock;
 use store::{CommitBlock, GenesisState, Options, Store, Tip};
 use tempfile::TempDir;
-use types::build::{Envelope, Unsigned, build_tx};
-use types::ids::compute_agent_run_id;
-use types::transaction::SizeLimits;
+use types::build::{Envelope, build_tx};
 use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, ChatTurn, MinerRegister, Protection, ToolCall, Transfer,
+    AgentClaim, AgentFinish, AgentRequest, AgentStep, ChatTurn, MinerRegister, Protection,
+    ToolCall, Transfer,
 };
-use types::{Address, Amount, Body, CheckedTx, Fork, Hash, Keypair, Params, Transaction};
+use types::{Address, Amount, Body, CheckedTx, Fork, Hash, Keypair, Params};
 
 /// What every wallet has at the beginning.
 pub(crate) const BALANCE: u64 = 1_000_000_000_000;
@@ -63,19 +62,10 @@ impl Wallet {
         let chain_id = (body.fork() == Some(Fork::V8)).then(|| CHAIN_ID.to_owned());
         let envelope = Envelope::new(self.nonce, TIME, chain_id);
         self.nonce += 1;
-        let limits = SizeLimits::from(&Params::default());
-        let tx = match self.seal {
-            Seal::Signed => {
-                let text = build_tx(&self.key, body, &envelope);
-                Transaction::parse(text.as_bytes(), &limits)
-            }
-            Seal::Missing => {
-                let (from, key) = (self.address().to_string(), self.key.public_key());
-                let unsigned = Unsigned::build(body, &from, &key, &envelope);
-                Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits)
-            }
-        };
-        CheckedTx::trust(tx.expect("a valid text"))
+        CheckedTx::trust(match self.seal {
+            Seal::Signed => fixtures::parsed(&build_tx(&self.key, body, &envelope)),
+            Seal::Missing => fixtures::unsigned(&self.key, body, &envelope),
+        })
     }
 
     pub(crate) fn transfer(&mut self, to: Address, amount: u64) -> CheckedTx {
@@ -83,15 +73,7 @@ impl Wallet {
     }
 
     pub(crate) fn turn(&mut self, conversation_id: Hash, content: &str) -> CheckedTx {
-        self.tx(&Body::ChatTurn(ChatTurn {
-            conversation_id,
-            role: "user".into(),
-            content: content.into(),
-            content_blob_id: None,
-            parent_turn_hash: None,
-            agent_run_id: None,
-            attachments: None,
-        }))
+        self.tx(&ChatTurn { conversation_id, ..fixtures::turn(content) }.into())
     }
 
     pub(crate) fn register(&mut self, name: &str) -> CheckedTx {
@@ -114,53 +96,41 @@ impl Wallet {
         prompt: &str,
         protection: Protection,
     ) -> (CheckedTx, Hash) {
-        let id = compute_agent_run_id(&self.address().to_string(), self.nonce, prompt);
-        let tx = self.tx(&Body::AgentRequest(AgentRequest {
-            agent_run_id: id,
+        let request = AgentRequest {
             conversation_id,
-            prompt: prompt.into(),
             tools_whitelist: vec!["web_search".into(), "read_file".into()],
-            max_fee: Amount::new(1_000_000),
-            max_steps: 20,
-            prompt_blob_id: None,
-            model_hint: None,
             protection: protection.into(),
-            agent: types::Late::default(),
-        }));
-        (tx, id)
+            ..fixtures::request(self.address(), self.nonce, prompt, 1_000_000, 20)
+        };
+        let run = request.agent_run_id;
+        (self.tx(&request.into()), run)
     }
 
     pub(crate) fn cancel(&mut self, run: Hash) -> CheckedTx {
-        self.tx(&Body::AgentCancel(AgentCancel { agent_run_id: run }))
+        self.tx(&fixtures::cancel(run))
     }
 
     pub(crate) fn claim(&mut self, run: Hash) -> CheckedTx {
-        let address = self.address();
-        self.tx(&Body::AgentClaim(AgentClaim {
-            agent_run_id: run,
-            miner_address: address.into(),
+        let claim = AgentClaim {
             model_info: "qwen2.5-coder-32b-q4".into(),
             hardware_tier: "workstation".into(),
-        }))
+            ..fixtures::claim(self.address(), run)
+        };
+        self.tx(&claim.into())
     }
 
     pub(crate) fn step(&mut self, run: Hash, step_index: u64) -> CheckedTx {
         let digest = |what: &str| Hash::digest(format!("{run}{step_index}{what}").as_bytes());
         let call = ToolCall {
-            name: "web_search".into(),
             args_hash: digest("args"),
             result_hash: digest("result"),
             duration_ms: 120 + step_index,
-            ok: true,
+            ..fixtures::tool_call("web_search")
         };
         self.tx(&Body::AgentStep(AgentStep {
-            agent_run_id: run,
-            step_index,
-            output_tokens: 625,
             output_hash: digest("output"),
-            thought_blob_id: None,
             tool_calls: Some(if step_index.is_multiple_of(2) { vec![call] } else { Vec::new() }),
-            output_blob_id: None,
+            ..fixtures::plain_step(run, step_index, 625)
         }))
     }
 
@@ -168,36 +138,14 @@ impl Wallet {
     pub(crate) fn finish(&mut self, run: Hash, steps: u64) -> CheckedTx {
         let (tokens, fee) = (steps * 625, steps * 100);
         self.tx(&Body::AgentFinish(AgentFinish {
-            agent_run_id: run,
-            total_tokens_out: tokens,
-            status: "completed".into(),
-            miner_reward: Amount::new(tokens),
-            user_refund: Amount::new(1_000_000 - tokens - fee),
-            network_fee: Amount::new(fee),
             final_answer_inline: Some(format!("The answer to run {run} is forty-two.")),
-            final_answer_blob_id: None,
+            ..fixtures::finish(run, tokens, [tokens, 1_000_000 - tokens - fee, fee])
         }))
     }
 
     /// The transactions of a blob: INIT, chunks, FINALIZE.
     pub(crate) fn blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
-        let total_bytes = u64::try_from(bytes.len()).expect("a small blob");
-        let mut txs = vec![self.tx(&Body::BlobInit(BlobInit {
-            blob_id: blob_id.to_owned(),
-            content_type: "text/plain".into(),
-            total_bytes,
-            total_chunks: total_bytes.div_ceil(400_000),
-            content_hash: Hash::digest(bytes),
-        }))];
-        for (chunk_index, chunk) in (0..).zip(bytes.chunks(400_000)) {
-            txs.push(self.tx(&Body::BlobChunk(BlobChunk {
-                blob_id: blob_id.to_owned(),
-                chunk_index,
-                chunk_data: chunk.to_vec(),
-            })));
-        }
-        txs.push(self.tx(&Body::BlobFinalize(BlobFinalize { blob_id: blob_id.to_owned() })));
-        txs
+        fixtures::blob(blob_id, bytes).iter().map(|body| self.tx(body)).collect()
     }
 }
 
@@ -217,6 +165,26 @@ pub(crate) fn whole_run(
     txs.extend((0..8).map(|index| miner.step(run, index)));
     txs.push(miner.finish(run, 8));
     (run, txs)
+}
+
+/// A request for each of these numbers, and the runs.
+pub(crate) fn requests(
+    user: &mut Wallet,
+    numbers: impl Iterator<Item: Display>,
+) -> (Vec<CheckedTx>, Vec<Hash>) {
+    numbers.map(|number| user.request(Hash::ZERO, &format!("question {number}"))).unzip()
+}
+
+/// Commits a block of what a wallet does with each of some runs.
+pub(crate) fn each(
+    chain: &mut TestChain,
+    wallet: usize,
+    runs: &[Hash],
+    tx: fn(&mut Wallet, Hash) -> CheckedTx,
+) {
+    let wallet = &mut chain.wallets[wallet];
+    let txs: Vec<_> = runs.iter().map(|run| tx(wallet, *run)).collect();
+    chain.block(&txs);
 }
 
 /// The rows of height 0: so many wallets, all rich.

@@ -9,8 +9,7 @@ use state::{StorageError, view};
 use store::Store;
 use tempfile::TempDir;
 use types::build::{Envelope, Unsigned};
-use types::transaction::SizeLimits;
-use types::{Body, CheckedTx, ForkVote, Params, SetMember, Transaction};
+use types::{CheckedTx, ForkVote, Params, SetMember};
 
 use crate::fixture::{CERTIFICATE, TestChain, Wallet, chain_of, data, input, open, rules};
 
@@ -34,8 +33,7 @@ pub(crate) fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {
     wallet.nonce += 1;
     let vote = ForkVote { fork: "v7".to_owned(), height };
     let text = Unsigned::fork_vote(&vote, &wallet.key.public_key(), &envelope).sign(&wallet.key);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).expect("a vote"))
+    CheckedTx::trust(fixtures::parsed(&text))
 }
 
 /// Each voter with its height, in one block.
@@ -196,8 +194,7 @@ fn chain_of_v7() -> (TempDir, TestChain) {
 fn a_block_of_a_fork_that_is_not_known_is_not_committed() {
     let (_folder, mut chain) = chain_of_v7();
     let vote = |voter: usize, chain: &mut TestChain| {
-        let vote = ForkVote { fork: "v9".to_owned(), height: 8 };
-        chain.wallets[voter].tx(&Body::ForkVote(vote))
+        chain.wallets[voter].tx(&fixtures::fork_vote("v9", 8))
     };
     let votes: Vec<_> = (0..3).map(|voter| vote(voter, &mut chain)).collect();
     chain.block(&votes);

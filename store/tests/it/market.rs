@@ -8,8 +8,7 @@ use state::{ChainRules, Changes, Forks};
 use store::tools::Replay;
 use tempfile::TempDir;
 use types::agent::ExecutorId;
-use types::tx::{MinerBond, MinerOffer, MinerUnbond};
-use types::{Amount, Body, Hash, Params, SetMember};
+use types::{Body, Hash, Params, SetMember};
 
 use crate::fixture::{self, TestChain, proposing};
 use crate::peers::newcomer;
@@ -28,14 +27,7 @@ pub(crate) fn rules() -> Arc<ChainRules> {
 }
 
 fn offer(executor: ExecutorId) -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: executor.to_string(),
-        capacity: 3,
-        per_call: Amount::new(1),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
+    fixtures::offer(executor, 3, [1, 0, 0, 0]).into()
 }
 
 /// A chain at height 0 with so many wallets.
@@ -50,12 +42,12 @@ fn market() -> (TempDir, TestChain, Changes) {
     let (dir, mut chain, changes) = open(3);
     for (at, bond) in [(0, LEAST), (1, LEAST + 5), (2, LEAST + 3)] {
         let wallet = &mut chain.wallets[at];
-        let bond = wallet.tx(&Body::MinerBond(MinerBond { amount: Amount::new(bond) }));
+        let bond = wallet.tx(&fixtures::bond(bond));
         let [one, other] = EXECUTORS.map(|executor| wallet.tx(&offer(executor)));
         chain.block(&[bond, one, other]);
     }
-    let more = chain.wallets[0].tx(&Body::MinerBond(MinerBond { amount: Amount::new(9) }));
-    let less = chain.wallets[2].tx(&Body::MinerUnbond(MinerUnbond { amount: Amount::new(4) }));
+    let more = chain.wallets[0].tx(&fixtures::bond(9));
+    let less = chain.wallets[2].tx(&fixtures::unbond(4));
     chain.block(&[more, less]);
     (dir, chain, changes)
 }

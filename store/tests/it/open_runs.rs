@@ -2,16 +2,16 @@
 
 use std::thread;
 
+use fixtures::{bond, unbond};
 use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use state::sweep;
 use state::tables::{RunsByStatus, Unbondings};
 use state::view::{self, Range};
 use store::{RunFilter, Snapshot, Store};
 use tempfile::TempDir;
-use types::tx::{MinerBond, MinerUnbond};
-use types::{Amount, Body, CheckedTx, Hash, RunStatus};
+use types::{Amount, Hash, RunStatus};
 
-use crate::fixture::{BLOCK_MS, TestChain, Wallet, data};
+use crate::fixture::{BLOCK_MS, TestChain, Wallet, data, each, requests};
 use crate::paging::pages_of;
 
 /// Rows that a question may step over: what the newest blocks did, and not what all of them did.
@@ -68,34 +68,18 @@ pub(crate) fn chain_of_unsigned(wallets: u64) -> (TempDir, TestChain) {
     (dir, chain)
 }
 
-fn requests(user: &mut Wallet, runs: u64) -> (Vec<CheckedTx>, Vec<Hash>) {
-    (0..runs).map(|number| user.request(Hash::ZERO, &format!("question {number}"))).unzip()
-}
-
-/// Commits a block of what a wallet does with each of some runs.
-fn each(
-    chain: &mut TestChain,
-    wallet: usize,
-    runs: &[Hash],
-    tx: fn(&mut Wallet, Hash) -> CheckedTx,
-) {
-    let wallet = &mut chain.wallets[wallet];
-    let txs: Vec<_> = runs.iter().map(|run| tx(wallet, *run)).collect();
-    chain.block(&txs);
-}
-
 /// In every open status two runs, the first of all and the last of all, and between them many that came
 /// and went: a third of them to each of the statuses. Answers the two of each, the newer one first.
 fn came_and_went(chain: &mut TestChain) -> Vec<(RunStatus, [Hash; 2])> {
     let stays = |chain: &mut TestChain| {
-        let (txs, runs) = requests(&mut chain.wallets[0], 3);
+        let (txs, runs) = requests(&mut chain.wallets[0], 0..3);
         chain.block(&txs);
         each(chain, 1, &runs[1..], Wallet::claim);
         each(chain, 1, &runs[2..], |miner, run| miner.step(run, 0));
         runs
     };
     let first = stays(chain);
-    let (txs, runs) = requests(&mut chain.wallets[0], MANY);
+    let (txs, runs) = requests(&mut chain.wallets[0], 0..MANY);
     chain.block(&txs);
     let (cancelled, claimed) = runs.split_at(runs.len() / 3);
     each(chain, 0, cancelled, Wallet::cancel);
@@ -145,7 +129,7 @@ fn stirs(chain: &mut TestChain, number: u64) {
     let free = |run: &&Hash| snapshot.run(run).unwrap().unwrap().excluded_miners.is_empty();
     let free: Vec<Hash> = pending.iter().step_by(4).filter(free).copied().collect();
     drop(snapshot);
-    let (mut txs, _) = requests(&mut chain.wallets[0], 4 + number % 3);
+    let (mut txs, _) = requests(&mut chain.wallets[0], 0..4 + number % 3);
     let miner = &mut chain.wallets[1];
     txs.extend(running.iter().step_by(3).map(|run| miner.finish(*run, 1)));
     txs.extend(claimed.iter().step_by(3).map(|run| miner.step(*run, 0)));
@@ -194,13 +178,11 @@ fn a_look_at_a_bond_steps_over_no_money_that_was_paid_out() {
     chain.begin_v7(1);
     let unbond_ms = chain.chain.params.unbond_ms;
     let takes_out = |chain: &mut TestChain, amount: u64| {
-        let body = Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) });
-        let tx = chain.wallets[0].tx(&body);
+        let tx = chain.wallets[0].tx(&unbond(amount));
         chain.block(&[tx]);
         chain.tip().timestamp + unbond_ms
     };
-    let bond = Body::MinerBond(MinerBond { amount: Amount::new(1_000_000) });
-    let tx = chain.wallets[0].tx(&bond);
+    let tx = chain.wallets[0].tx(&bond(1_000_000));
     chain.block(&[tx]);
     for _ in 0..10 * FEW {
         takes_out(&mut chain, 1);
@@ -225,7 +207,7 @@ fn a_look_at_a_bond_steps_over_no_money_that_was_paid_out() {
 #[test]
 fn the_next_deadline_steps_over_none_that_is_gone_when_no_other_is_left() {
     let (_dir, mut chain) = chain_of_unsigned(2);
-    let (txs, runs) = requests(&mut chain.wallets[0], MANY);
+    let (txs, runs) = requests(&mut chain.wallets[0], 0..MANY);
     chain.block(&txs);
     each(&mut chain, 0, &runs, Wallet::cancel);
     let next = || stepped_over(|| sweep::next_deadline(&*chain.store.latest()).unwrap());
@@ -233,7 +215,7 @@ fn the_next_deadline_steps_over_none_that_is_gone_when_no_other_is_left() {
     let (deadline, deleted) = next();
     assert_eq!(deadline, None);
     assert!(deleted <= FEW, "{deleted} rows");
-    let (txs, _) = requests(&mut chain.wallets[0], 1);
+    let (txs, _) = requests(&mut chain.wallets[0], 0..1);
     chain.block(&txs);
     let expected = chain.tip().timestamp + chain.chain.params.pending_ttl_ms;
     assert_eq!(sweep::next_deadline(&*chain.store.latest()).unwrap(), Some(expected));

@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use state::market::election::Candidate;
 use types::ids::Committer;
-use types::tx::{AgentCall, CallAppeal};
+use types::tx::AgentCall;
 use types::{Address, Amount, Body, Hash, Keypair};
 
 use super::{Head, Market, Saying};
@@ -130,7 +130,7 @@ impl Scene {
         let mut candidates = self.candidates()?;
         let out = [self.requester.address(), appellant.address()];
         candidates.retain(|it| !out.contains(&it.miner) && !first.members.contains(&it.miner));
-        let body = Body::CallAppeal(CallAppeal { call_id });
+        let body = fixtures::appeal(call_id);
         let appealed_in = self.deliver(&[appellant.sign_on(&self.market.chain_id, &body)])?;
         let head = self.drawn(appealed_in)?;
         let members = head.draw((call_id, 1), &candidates, size);

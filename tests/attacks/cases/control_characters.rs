@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{finish, plain_step, register, tool_call, turn};
+use testkit::actor::{finish, plain_step, register_miner, tool_call, turn};
 use testkit::harness::{Town, User};
 use testkit::miners::{MinerHome, Requester, Wish, micro, text};
 use testkit::node::{program, wait_until};
@@ -62,7 +62,7 @@ fn work_by_hand(rpc: SocketAddr) -> anyhow::Result<Hash> {
     let (mut requester, mut miner) = (Requester::new(REQUESTER, rpc)?, Requester::new(HAND, rpc)?);
     requester.send(&Body::ChatTurn(turn(HOSTILE)))?;
     let run = requester.ask(&Wish::new(HOSTILE.to_owned(), &[]))?;
-    miner.send(&register(HOSTILE))?;
+    miner.send(&register_miner(HOSTILE))?;
     let mut claim = miner.actor().claim(run);
     claim.model_info = HOSTILE.to_owned();
     miner.send(&Body::AgentClaim(claim))?;

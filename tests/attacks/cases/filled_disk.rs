@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use testkit::actor::{Actor, register, transfer, turn};
+use testkit::actor::{Actor, register_miner, transfer, turn};
 use testkit::harness::{Town, User};
 use testkit::parallel;
 use testkit::process::folder_bytes;
@@ -98,7 +98,7 @@ fn write_for_nothing(senders: &mut Senders) -> anyhow::Result<usize> {
         let texts = [
             padded(&poor)?,
             poor.draft(&transfer(poor.address(), 0)),
-            poor.draft(&register("nobody")),
+            poor.draft(&register_miner("nobody")),
             poor.draft(&turn(&"x".repeat(16_000)).into()),
             poor.draft(&announce(&format!("poor-{number}"), CHUNKS)?),
         ];

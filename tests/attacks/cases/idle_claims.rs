@@ -8,12 +8,13 @@
 use std::time::Instant;
 
 use anyhow::ensure;
+use fixtures::bond;
 use serde_json::json;
 use testkit::actor::{Actor, finish, people};
 use testkit::harness::{Town, User};
 use testkit::node::wait_until;
 use testkit::suite::say;
-use types::tx::{MinerBond, Protection};
+use types::tx::Protection;
 use types::{Amount, Body, Hash};
 
 use super::sending::{Asked, Senders};
@@ -89,8 +90,7 @@ fn bonded() -> Protection {
 impl Stage {
     /// The idler and the honest miner put up what claims of all runs lock.
     fn bond(&mut self) -> anyhow::Result<()> {
-        let amount = Amount::new(2 * RUNS * CLAIM_BOND);
-        let body = Body::MinerBond(MinerBond { amount });
+        let body = bond(2 * RUNS * CLAIM_BOND);
         for actor in [&mut self.idler, &mut self.miner] {
             let text = actor.sign(&body);
             self.senders.include(&[text])?;

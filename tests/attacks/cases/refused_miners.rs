@@ -3,12 +3,13 @@
 //! it refuses.
 
 use anyhow::ensure;
+use fixtures::{bond, refuse};
 use serde_json::json;
 use testkit::actor::{Actor, people};
 use testkit::harness::{Town, User};
 use testkit::suite::say;
-use types::tx::{AgentRefuse, MinerBond, Protection};
-use types::{Amount, Body, Hash};
+use types::tx::Protection;
+use types::{Amount, Hash};
 
 use super::sending::{Asked, Senders};
 
@@ -33,8 +34,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let [user, requester, miner] = people()?;
     let user = User::start(rpc, user.key);
     let mut stage = Stage { senders: Senders::open(rpc)?, requester, miner };
-    let amount = Amount::new(RUNS * CLAIM_BOND * 2);
-    let bond = stage.miner.sign(&Body::MinerBond(MinerBond { amount }));
+    let bond = stage.miner.sign(&bond(RUNS * CLAIM_BOND * 2));
     stage.senders.include(&[bond])?;
 
     for reward in REWARDS {
@@ -58,8 +58,7 @@ impl Stage {
         let before = (self.senders.wealth(&self.requester)?, self.senders.wealth(&self.miner)?);
         for number in 0..RUNS {
             let run = self.work(number, reward)?;
-            let refuse = Body::AgentRefuse(AgentRefuse { agent_run_id: run });
-            let refuse = self.requester.sign(&refuse);
+            let refuse = self.requester.sign(&refuse(run));
             self.senders.include(&[refuse])?;
         }
         let lost = before.0 - self.senders.wealth(&self.requester)?;

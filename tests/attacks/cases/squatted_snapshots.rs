@@ -29,7 +29,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 fn give(town: &Town) -> anyhow::Result<()> {
     let mut senders = Senders::open(town.node(0)?.rpc)?;
     let nobody = one_prefix::ground()?.pop().context("a key")?;
-    let text = Actor::new(nobody).draft(&testkit::actor::register("nobody"));
+    let text = Actor::new(nobody).draft(&testkit::actor::register_miner("nobody"));
     senders.refused(&text, "INSUFFICIENT_BALANCE")?;
     let mut givers: Vec<_> = keys(GIVERS + 1)?.into_iter().skip(1).map(Actor::new).collect();
     let crowd = one_prefix::ground()?;

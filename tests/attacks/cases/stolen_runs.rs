@@ -6,10 +6,11 @@
 //! of its balance beyond what the same requests would have cost it if nobody had claimed them.
 
 use anyhow::ensure;
+use fixtures::{bond, refuse};
 use testkit::actor::{Actor, finish, people, step};
 use testkit::harness::{Town, User};
 use testkit::suite::say;
-use types::tx::{AgentRefuse, MinerBond, Protection};
+use types::tx::Protection;
 use types::{Amount, Body, Hash, Keypair};
 
 use super::sending::{Asked, Senders};
@@ -39,7 +40,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let nobody = Actor::new(Keypair::from_seed(&[201; 32]));
     stage.steal_without_protection(nobody)?;
     stage.claim_without_a_bond()?;
-    let bond = stage.thief.sign(&Body::MinerBond(MinerBond { amount: Amount::new(BOND) }));
+    let bond = stage.thief.sign(&bond(BOND));
     stage.senders.include(&[bond])?;
     stage.report_too_much()?;
     stage.answer_without_work()?;
@@ -108,7 +109,7 @@ impl Stage {
             ]
             .map(|body| self.thief.sign(&body));
             self.senders.include(&texts)?;
-            let refuse = self.victim.sign(&Body::AgentRefuse(AgentRefuse { agent_run_id: run }));
+            let refuse = self.victim.sign(&refuse(run));
             self.senders.include(&[refuse])?;
         }
         self.tell("reported tokens that were refused", before)

@@ -88,6 +88,6 @@ fn runs_turns_and_miners_are_polled(scene: &mut Scene) -> anyhow::Result<()> {
 
     scene.go("miners")?;
     scene.browser.shows("Nobody has registered as a miner yet.")?;
-    scene.act(1, &actor::register("Slow but sure"))?;
+    scene.act(1, &actor::register_miner("Slow but sure"))?;
     scene.browser.shows("Slow but sure")
 }

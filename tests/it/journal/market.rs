@@ -7,7 +7,6 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::breakpoint::Marks;
-use testkit::market::bodies;
 use testkit::miners::{MinerHome, Requester, text};
 use testkit::node::{DevOptions, Node, wait_for, wait_until};
 use testkit::parallel;
@@ -108,7 +107,7 @@ impl Stage {
             Ok(offers["items"].as_array().is_some_and(|it| !it.is_empty()))
         })
         .map_err(|fault| self.home.explain(&fault))?;
-        let asked = bodies::call(CHAIN, self.author.actor(), self.agent);
+        let asked = self.author.actor().call(CHAIN, self.agent);
         let call_id = asked.call_id;
         let document = Document::read(METADATA.as_bytes());
         let metadata = document.and_then(|it| it.check(Amount::MAX).outcome);
@@ -161,10 +160,7 @@ impl Stage {
 
 /// Publishes the program and the agent; answers the agent's id.
 fn publish(author: &mut Requester) -> anyhow::Result<Hash> {
-    use testkit::actor::{blob_chunk, blob_finalize, blob_init};
-    author.send(&Body::BlobInit(blob_init(BLOB, PROGRAM)))?;
-    author.send(&blob_chunk(BLOB, 0, PROGRAM))?;
-    author.send(&blob_finalize(BLOB))?;
+    fixtures::blob(BLOB, PROGRAM).iter().try_for_each(|body| author.send(body))?;
     let value: Value = serde_json::from_str(METADATA)?;
     let agent_id = ids::compute_agent_id(&author.address(), text(&value, "name"));
     let metadata = METADATA.to_owned();

@@ -1,9 +1,8 @@
 //! What is refused of agents of the market, from fork v8 on.
 
+use fixtures::{register_judge, retire};
 use serde_json::json;
 use testkit::actor::Actor;
-use testkit::market::bodies::{judge_of, register};
-use types::tx::AgentRetire;
 use types::{Body, Code, Hash};
 
 use super::case::{Case, MARKET, case, market_case};
@@ -28,8 +27,12 @@ fn metadata(version: &str, more: &str) -> String {
     )
 }
 
-fn retire(agent_id: Hash) -> Body {
-    Body::AgentRetire(AgentRetire { agent_id })
+fn judge_of(owner: &Actor) -> Hash {
+    fixtures::judge_of(owner.address())
+}
+
+fn register(owner: &Actor, metadata: String) -> Body {
+    register_judge(owner.address(), metadata)
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What is rejected of appeals, and of results that are as long as results may be.
 
 use anyhow::Context as _;
+use fixtures::{EXECUTOR, MANIFEST, PER_CALL, appeal, commit, judge, judge_of, offer, reveal};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::market::bodies::{self, MANIFEST, judge_of, reveal};
 use testkit::node::{wait_for, wait_until};
 use types::params::Models;
-use types::tx::{AgentCall, CallAppeal, WorkLimits};
+use types::tx::{AgentCall, WorkLimits};
 use types::{Amount, Body, Code, Hash, Params};
 
 use super::case::{Case, MARKET, market_case};
@@ -35,7 +35,7 @@ impl Appeals {
         let mut scene = Scene::of_market(params)?;
         let (mut owner, requester) = (scene.actor(0), scene.actor(1));
         let mut miners = [2, 3, 4, 5].map(|index| scene.actor(index));
-        let agent = (&mut owner, bodies::judge(MANIFEST, ""));
+        let agent = (&mut owner, judge(MANIFEST, ""));
         scene.include(&market(MARKET, agent, &mut miners))?;
         Ok(Self { scene, owner, requester, miners })
     }
@@ -52,7 +52,7 @@ impl Appeals {
 
     /// Asks one member, who commits; answers the call and the number of the miner that was drawn.
     fn ask(&mut self, is_appealable: bool, result: &[u8]) -> anyhow::Result<(Hash, usize)> {
-        let asked = bodies::call(MARKET, &self.requester, judge_of(&self.owner));
+        let asked = self.requester.call(MARKET, judge_of(self.owner.address()));
         let limits = WorkLimits { result_bytes: RESULT_BYTES_MAX.into(), ..asked.limits };
         let asked = AgentCall {
             committee_size: 1,
@@ -70,8 +70,8 @@ impl Appeals {
         })?;
         let is_drawn = |miner: &Actor| miner.address().to_string() == drawn;
         let member = self.miners.iter().position(is_drawn).context("a miner that offered")?;
-        let commit = bodies::commit(&self.miners[member], &reveal(call_id, result));
-        self.miner_sends(member, &Body::CallCommit(commit.context("an outcome")?))?;
+        let commit = commit(self.miners[member].address(), &reveal(call_id, result));
+        self.miner_sends(member, &commit.into())?;
         Ok((call_id, member))
     }
 
@@ -83,14 +83,14 @@ impl Appeals {
     }
 
     fn reveals(&mut self, call_id: Hash, member: usize, result: &[u8]) -> anyhow::Result<()> {
-        self.miner_sends(member, &Body::CallReveal(reveal(call_id, result)))?;
+        self.miner_sends(member, &reveal(call_id, result).into())?;
         wait_until("the decision", || Ok(self.read(call_id)?["status"] == "success"))
     }
 }
 
 /// The appeal of `who` is rejected: the call is `got`, and should be `expected`.
 fn closed(who: &Actor, call_id: Hash, got: impl ToString, expected: &str) -> Case {
-    market_case(Code::AppealClosed, who, &Body::CallAppeal(CallAppeal { call_id }))
+    market_case(Code::AppealClosed, who, &appeal(call_id))
         .says("callId", got.to_string(), expected)
         .with("callId", call_id)
 }
@@ -109,14 +109,14 @@ fn a_member_does_not_appeal_nor_does_anybody_without_miners_for_a_second_round()
     appeals.scene.refuse_in_every_way(&[of_member])?;
 
     let leaving = (member + 1) % MINERS;
-    appeals.miner_sends(leaving, &Body::MinerOffer(bodies::offer(MANIFEST, 0)))?;
+    let offer = |capacity| offer(EXECUTOR, capacity, [PER_CALL, 0, 0, 0]).into();
+    appeals.miner_sends(leaving, &offer(0))?;
     let too_few = closed(&appeals.requester, call_id, 2, "at least 3 eligible miners");
     appeals.scene.refuse_in_every_way(&[too_few])?;
 
     // With the third miner back the same appeal is taken, and there is no other beside it.
-    appeals.miner_sends(leaving, &Body::MinerOffer(bodies::offer(MANIFEST, 9)))?;
-    let appeal = Body::CallAppeal(CallAppeal { call_id });
-    let text = appeals.requester.sign_on(MARKET, &appeal);
+    appeals.miner_sends(leaving, &offer(9))?;
+    let text = appeals.requester.sign_on(MARKET, &appeal(call_id));
     appeals.scene.include(&[text])?;
     wait_until("the second round", || Ok(appeals.read(call_id)?["status"] == "committing"))?;
     appeals.scene.refuse_in_every_way(&[closed(&appeals.owner, call_id, "committing", OPEN)])?;
@@ -143,7 +143,7 @@ fn a_result_of_16384_bytes_is_an_answer_and_one_byte_more_is_none() -> anyhow::R
     let longest = vec![b'y'; RESULT_BYTES_MAX.into()];
     let (call_id, member) = appeals.ask(false, &longest)?;
     let longer = [longest.as_slice(), b"y"].concat();
-    let body = Body::CallReveal(reveal(call_id, &longer));
+    let body = reveal(call_id, &longer).into();
     let case = market_case(Code::InvalidField, &appeals.miners[member], &body);
     let case = case.says("result", "16385 bytes", "at most 16384 bytes");
     appeals.scene.refuse_in_every_way(&[case])?;

@@ -1,13 +1,13 @@
 //! What is refused of calls to agents, from fork v8 on: before their members answer, while they do, and
 //! after.
 
+use fixtures::{MANIFEST, appeal, judge, judge_of, reveal};
 use serde_json::json;
 use testkit::actor::Actor;
-use testkit::market::bodies::{self, MANIFEST, judge_of, reveal};
 use testkit::node::wait_until;
 use types::ids::compute_result_hash;
 use types::params::Models;
-use types::tx::{AgentCall, CallAppeal, CallCommit, CallReveal, HexBytes, OnResult, WorkLimits};
+use types::tx::{AgentCall, CallCommit, CallReveal, HexBytes, OnResult, WorkLimits};
 use types::{Amount, Body, Code, Hash, Params};
 
 use super::appeals::OPEN;
@@ -40,7 +40,7 @@ const STAKES: u64 = 2_000_000;
 
 /// What the requester would ask of an agent with its next nonce.
 fn call(requester: &Actor, agent_id: Hash) -> AgentCall {
-    let call = bodies::call(MARKET, requester, agent_id);
+    let call = requester.call(MARKET, agent_id);
     let limits = WorkLimits { result_bytes: 3, ..call.limits };
     AgentCall { limits, max_fee: Amount::new(LEAST_FEE), ..call }
 }
@@ -50,7 +50,7 @@ fn commit_of(member: &Actor, call_id: Hash) -> CallCommit {
     let reveal = reveal(call_id, b"yes");
     let answer = reveal.answer().expect("an outcome that there is");
     assert_eq!(answer.result_hash, compute_result_hash(b"yes"));
-    bodies::commit(member, &reveal).expect("an outcome that there is")
+    fixtures::commit(member.address(), &reveal)
 }
 
 fn commit(member: &Actor, call_id: Hash) -> Body {
@@ -88,9 +88,9 @@ fn what_is_wrong_about_calls_is_told_and_changes_nothing() -> anyhow::Result<()>
 /// Publishes the agent, has three miners offer, and brings both calls as far as they should be.
 fn ask(scene: &mut Scene, people: &mut People) -> anyhow::Result<Calls> {
     let People { owner, requester, members } = people;
-    scene.include(&market(MARKET, (&mut *owner, bodies::judge(MANIFEST, "")), members))?;
+    scene.include(&market(MARKET, (&mut *owner, judge(MANIFEST, "")), members))?;
     let [committing, revealing] = [(); 2].map(|()| {
-        let body = call(requester, judge_of(owner));
+        let body = call(requester, judge_of(owner.address()));
         (body.call_id, requester.sign_on(MARKET, &Body::AgentCall(body)))
     });
     scene.include(&[committing.1, revealing.1])?;
@@ -114,7 +114,7 @@ fn ask(scene: &mut Scene, people: &mut People) -> anyhow::Result<Calls> {
 
 fn of_requesters(people: &People) -> Vec<Case> {
     let People { owner, requester, .. } = people;
-    let asked = || call(requester, judge_of(owner));
+    let asked = || call(requester, judge_of(owner.address()));
     let wrong = |code, body: AgentCall| market_case(code, requester, &Body::AgentCall(body));
     let limits = WorkLimits { input_tokens: 262_145, ..asked().limits };
     let longer = WorkLimits { result_bytes: 16_385, ..asked().limits };
@@ -141,7 +141,7 @@ fn of_requesters(people: &People) -> Vec<Case> {
         ),
         wrong(Code::AgentNotFound, AgentCall { agent_version: "2.0.0".to_owned(), ..asked() })
             .says("agentVersion", "2.0.0", "a version of the agent")
-            .with("agentId", judge_of(owner))
+            .with("agentId", judge_of(owner.address()))
             .with("latest", "1.0.0"),
         wrong(Code::CallIdMismatch, AgentCall { call_id: Hash::ZERO, ..asked() }).says(
             "callId",
@@ -175,7 +175,6 @@ fn of_members(people: &People, calls: &Calls) -> Vec<Case> {
     let People { requester, members: [first, second, _], .. } = people;
     let Calls { committing, revealing } = *calls;
     let shown = |call_id, result: &[u8]| Body::CallReveal(reveal(call_id, result));
-    let appeal = Body::CallAppeal(CallAppeal { call_id: committing });
     let differs = Body::CallReveal(CallReveal { salt: Hash::ZERO, ..reveal(revealing, b"yes") });
     vec![
         market_case(Code::CallNotFound, first, &commit(first, Hash::ZERO)).says(
@@ -198,7 +197,7 @@ fn of_members(people: &People, calls: &Calls) -> Vec<Case> {
         market_case(Code::RevealExists, first, &shown(revealing, b"yes"))
             .says("outcome", "success", "no reveal before")
             .with("callId", revealing),
-        market_case(Code::AppealClosed, requester, &appeal)
+        market_case(Code::AppealClosed, requester, &appeal(committing))
             .says("callId", "committing", OPEN)
             .with("callId", committing),
         market_case(Code::RevealMismatch, second, &differs)

@@ -1,11 +1,10 @@
 //! What is refused of offers of miners, from fork v8 on.
 
+use fixtures::bond;
 use serde_json::json;
 use testkit::actor::Actor;
-use testkit::market::bodies::bond;
 use types::agent::ExecutorId;
-use types::tx::MinerOffer;
-use types::{Amount, Body, Code, Hash};
+use types::{Body, Code, Hash};
 
 use super::case::{Case, MARKET, case, market_case};
 use super::fork::quick;
@@ -16,15 +15,7 @@ pub(super) const CODES: &[Code] =
     &[Code::ChainIdMismatch, Code::InvalidField, Code::OfferLimit, Code::BondTooSmall];
 
 fn offer(executor: &str, capacity: u64) -> Body {
-    let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [1, 2, 3, 4].map(Amount::new);
-    Body::MinerOffer(MinerOffer {
-        executor: executor.to_owned(),
-        capacity,
-        per_call,
-        prompt_per_m,
-        completion_per_m,
-        fuel_per_g,
-    })
+    fixtures::offer(executor, capacity, [1, 2, 3, 4]).into()
 }
 
 fn model(number: u8) -> String {

@@ -1,7 +1,7 @@
 //! What is wrong with a text, a signature, a nonce, a balance or a time.
 
 use serde_json::json;
-use testkit::actor::{Actor, blob_chunk, blob_init, finish, register, step, transfer, turn};
+use testkit::actor::{Actor, blob_chunk, blob_init, finish, register_miner, step, transfer, turn};
 use testkit::node::wait_until;
 use testkit::workload::envelope;
 use types::build::{Envelope, Unsigned, build_tx};
@@ -59,7 +59,7 @@ fn what_is_wrong_with_a_transaction_itself_is_told_and_changes_nothing() -> anyh
 fn what_is_known_is_answered_like_the_first_time() -> anyhow::Result<()> {
     let mut scene = Scene::of(dev(&[]))?;
     let alice = scene.actor(0);
-    let [now, ahead] = [0, QUEUED].map(|nonce| alice.at(nonce).draft(&register("miner")));
+    let [now, ahead] = [0, QUEUED].map(|nonce| alice.at(nonce).draft(&register_miner("miner")));
     let included = scene.include(std::slice::from_ref(&now))?;
     let queued = all_taken(scene.send_together(std::slice::from_ref(&ahead))?);
     let again = all_taken(scene.send_together(&[now, ahead])?);
@@ -170,7 +170,7 @@ fn invalid(alice: &Actor, bob: &Actor) -> Vec<Case> {
             "\"done\"",
             "one of completed, failed, timeout, insufficient_funds, cancelled",
         ),
-        of_alice(&register(&"x".repeat(257))).says("name", "257 bytes", "at most 256 bytes"),
+        of_alice(&register_miner(&"x".repeat(257))).says("name", "257 bytes", "at most 256 bytes"),
         of_alice(&Body::BlobInit(chunks)).says("totalChunks", 2, 1),
         of_alice(&blob_chunk("a b", 0, b"")).says(
             "blobId",

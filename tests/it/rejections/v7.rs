@@ -2,17 +2,15 @@
 
 use std::slice::from_ref;
 
+use fixtures::{bond, fork_vote, param_vote, refuse, sign_evidence, unbond};
 use serde_json::{Value, json};
 use testkit::actor::{Actor, conversation, finish, step, transfer, turn};
 use testkit::node::wait_for;
 use testkit::workload::envelope;
 use types::build::{Envelope, Unsigned, build_tx};
 use types::sign_bytes::Domain;
-use types::tx::{
-    AgentRefuse, Evidence, ForkVote, MinerBond, MinerUnbond, NIL, ParamVote, Protection,
-    ValidatorVote,
-};
-use types::{Amount, Bid, Body, Code, Hash, Keypair, Late, Signature};
+use types::tx::{Evidence, NIL, Protection, ValidatorVote};
+use types::{Amount, Bid, Body, Code, Hash, Keypair, Late};
 
 use super::case::{Case, begins, case, case_of_text};
 use super::fork::{V7, VALIDATOR, quick};
@@ -35,14 +33,6 @@ pub(super) const CODES: &[Code] = &[
 
 fn begin() -> anyhow::Result<Scene> {
     Scene::of_chain("from-v7-on", V7, quick(), Vec::new())
-}
-
-fn fork_vote(fork: &str, height: u64) -> Body {
-    Body::ForkVote(ForkVote { fork: fork.to_owned(), height })
-}
-
-fn param_vote(name: &str, value: u64) -> Body {
-    Body::ParamVote(ParamVote { name: name.to_owned(), value, height: 100_000 })
 }
 
 /// A turn with these members of a bid, signed.
@@ -100,7 +90,6 @@ struct Actors {
 
 fn cases(actors: &Actors, run: Hash) -> Vec<Case> {
     let Actors { alice, miner, other, validator, poor } = actors;
-    let unbond = Body::MinerUnbond(MinerUnbond { amount: Amount::new(1) });
     let mut cases = bids(alice, poor);
     cases.extend(votes(validator));
     cases.extend([
@@ -111,18 +100,14 @@ fn cases(actors: &Actors, run: Hash) -> Vec<Case> {
             .says("claimBond", 100_000, "at most 0, the part of the bond that is not locked")
             .with("bonded", 0)
             .with("locked", 0),
-        case(Code::BondTooSmall, other, &unbond)
+        case(Code::BondTooSmall, other, &unbond(1))
             .says("amount", 1, "at most 0, the part of the bond that is not locked")
             .with("bonded", 0)
             .with("locked", 0),
-        case(Code::RefuseClosed, alice, &Body::AgentRefuse(AgentRefuse { agent_run_id: run }))
+        case(Code::RefuseClosed, alice, &refuse(run))
             .says("status", "pending", "a run that has ended and whose reward is held")
             .with("agentRunId", run),
-        case(Code::InvalidField, other, &Body::MinerBond(MinerBond { amount: Amount::ZERO })).says(
-            "amount",
-            0,
-            "more than 0",
-        ),
+        case(Code::InvalidField, other, &bond(0)).says("amount", 0, "more than 0"),
     ]);
     cases
 }
@@ -169,35 +154,16 @@ fn vote_for_a_stranger() -> Body {
 
 /// Evidence against the chain's only validator, who has signed neither of the two messages.
 fn slander(validator: &Actor) -> Evidence {
-    let nothing = Signature::new([0; 64]);
-    Evidence {
-        validator_key: validator.key.public_key(),
-        height: 1,
-        round: 0,
-        kind: "precommit".to_owned(),
-        first_value: Hash::new([7; 32]).to_string(),
-        first_signature: nothing,
-        second_value: NIL.to_owned(),
-        second_signature: nothing,
-        first_valid_round: None,
-        second_valid_round: None,
-    }
-}
-
-/// The same with its signatures on this chain.
-fn proved(validator: &Actor, domain: &Domain) -> Evidence {
-    let evidence = slander(validator);
-    let sign = |message| {
-        validator.key.sign(&evidence.signed_bytes(message, domain).expect("it can be signed"))
-    };
-    let [first_signature, second_signature] = evidence.messages().each_ref().map(sign);
-    Evidence { first_signature, second_signature, ..evidence }
+    let values = [Hash::new([7; 32]).to_string(), NIL.to_owned()];
+    fixtures::evidence(validator.key.public_key(), 1, "precommit", values)
 }
 
 fn accusations(actors: &Actors, domain: &Domain) -> Vec<Case> {
     let Actors { alice, other, poor, validator, .. } = actors;
     let of_nobody = Evidence { validator_key: alice.key.public_key(), ..slander(validator) };
     let signature = begins("00000");
+    // It has signed them on this chain.
+    let proved = sign_evidence(&validator.key, domain, slander(validator));
     vec![
         case(Code::EvidenceInvalid, poor, &Body::Evidence(slander(validator))).says(
             "firstSignature",
@@ -210,7 +176,7 @@ fn accusations(actors: &Actors, domain: &Domain) -> Vec<Case> {
             "the key of a validator of one of the next two heights",
         ),
         // Nobody would be left.
-        case(Code::ValidatorSetLimit, alice, &Body::Evidence(proved(validator, domain))).says(
+        case(Code::ValidatorSetLimit, alice, &Body::Evidence(proved)).says(
             "height",
             1,
             "a height that more than one validator decides",
@@ -234,12 +200,12 @@ fn votes(validator: &Actor) -> Vec<Case> {
         case(Code::InvalidField, validator, &fork_vote("v8", 5))
             .says("height", 5, begins("100"))
             .with("since", "v7"),
-        case(Code::ParamBounds, validator, &param_vote("maxBlockBytes", 1)).says(
+        case(Code::ParamBounds, validator, &param_vote("maxBlockBytes", 1, 100_000)).says(
             "name",
             "maxBlockBytes",
             begins("one of baseFeeFloor, "),
         ),
-        case(Code::ParamBounds, validator, &param_vote("baseFeeFloor", 0)).says(
+        case(Code::ParamBounds, validator, &param_vote("baseFeeFloor", 0, 100_000)).says(
             "value",
             0,
             "1 to 1000000 for baseFeeFloor",
@@ -259,7 +225,7 @@ fn run_until(scene: &Scene, run: Hash, fits: impl Fn(&Value) -> bool) -> anyhow:
 fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
     let mut scene = begin()?;
     let [mut alice, mut miner] = [0, 1].map(|index| scene.actor(index));
-    let bond = miner.sign(&Body::MinerBond(MinerBond { amount: Amount::new(1_000_000) }));
+    let bond = miner.sign(&bond(1_000_000));
     scene.include(from_ref(&bond))?;
     let request = protected(&alice, &miner);
     let run = request.agent_run_id().expect("a request is about a run");
@@ -277,7 +243,7 @@ fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
     let mut scene = scene.reconnected()?;
     let supply = scene.call("ombra_getSupply", &json!([]))?;
     assert_eq!(json!(["300", "1000000"]), json!([supply["escrowed"], supply["bonded"]]));
-    let refuse = alice.sign(&Body::AgentRefuse(AgentRefuse { agent_run_id: run }));
+    let refuse = alice.sign(&refuse(run));
     scene.include(from_ref(&refuse))?;
     let refused = run_until(&scene, run, |record| record["refused"] == true)?;
     assert!(refused["heldUntil"].is_null(), "{refused}");

@@ -24,16 +24,17 @@ const ARROWS: &[(&str, &str)] = &[
     ("gateway", "types wallet agent miner"),
     ("node", "types state store genesis txpool consensus p2p rpc wallet"),
     ("cli", "types state store genesis consensus rpc wallet infer agent miner gateway node"),
-    ("testkit", "types state wallet consensus"),
+    ("fixtures", "types"),
+    ("testkit", "types state wallet consensus fixtures"),
     (
         "tests",
-        "types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node cli testkit",
+        "types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node cli fixtures testkit",
     ),
 ];
 
 /// What the tests of every crate may know besides: the rules of the ledger, which run in memory, so
-/// that no test imitates them.
-const FOR_TESTS: &[&str] = &["types", "state"];
+/// that no test imitates them, and the transactions of tests.
+const FOR_TESTS: &[&str] = &["types", "state", "fixtures"];
 
 /// What the tests of one crate may know besides: the crate, the other one, and why.
 const FOR_TESTS_OF: &[(&str, &str, &str)] =
@@ -197,10 +198,13 @@ fn only_tests_may_know_the_rules_without_an_arrow() {
         let (name, manifest) = ("txpool".to_owned(), String::new());
         wrong_arrows(&[Package { name, manifest, dependencies: vec![dependency] }])
     };
-    for (name, is_for_tests) in [("types", false), ("types", true), ("state", true)] {
+    for (name, is_for_tests) in
+        [("types", false), ("types", true), ("state", true), ("fixtures", true)]
+    {
         assert_eq!(wrong(name, is_for_tests), [""; 0]);
     }
     assert_eq!(wrong("state", false), ["txpool may not depend on state"]);
+    assert_eq!(wrong("fixtures", false), ["txpool may not depend on fixtures"]);
     assert_eq!(wrong("store", false), ["txpool may not depend on store"]);
     assert_eq!(wrong("store", true), ["the tests of txpool may not depend on store"]);
 }

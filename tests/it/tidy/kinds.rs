@@ -118,9 +118,9 @@ fn sources() -> Vec<(String, String)> {
     let is_test = |path: &str| {
         path.ends_with("tests.rs")
             || path.ends_with("testing.rs")
-            || path
-                .split('/')
-                .any(|part| matches!(part, "tests" | "testing" | "testkit" | "benches" | "fuzz"))
+            || path.split('/').any(|part| {
+                matches!(part, "tests" | "testing" | "fixtures" | "testkit" | "benches" | "fuzz")
+            })
     };
     let is_comment = |line: &str| {
         let line = line.trim_start();

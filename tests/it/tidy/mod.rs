@@ -40,10 +40,9 @@ impl Source {
     /// Whether the file holds tests or benchmarks only.
     fn is_test(&self) -> bool {
         self.name() == "tests.rs"
-            || self
-                .path
-                .split('/')
-                .any(|part| matches!(part, "tests" | "testkit" | "benches" | "examples"))
+            || self.path.split('/').any(|part| {
+                matches!(part, "tests" | "fixtures" | "testkit" | "benches" | "examples")
+            })
     }
 }
 

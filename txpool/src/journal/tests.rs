@@ -5,11 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use types::build::{Envelope, build_tx};
-use types::tx::Transfer;
-use types::{
-    Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Keypair, Params, Rejection,
-    SizeLimits, Transaction,
-};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, Keypair, Rejection};
 
 use crate::ports::{
     AdmitError, CommittedChain, EventSink, Extent, PendingLedger, PhasedDraft, PricedDraft,
@@ -91,11 +87,9 @@ impl EventSink for Anything {
 }
 
 fn first_of(number: u8) -> CheckedTx {
-    let body = Body::Transfer(Transfer::new(Address::default(), Amount::ZERO, Amount::ZERO));
-    let envelope = Envelope::new(0, 1, None);
-    let text = build_tx(&Keypair::from_seed(&[number; 32]), &body, &envelope);
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap())
+    let body = fixtures::transfer(Address::default(), 0);
+    let text = build_tx(&Keypair::from_seed(&[number; 32]), &body, &Envelope::new(0, 1, None));
+    CheckedTx::trust(fixtures::parsed(&text))
 }
 
 #[test]

@@ -1,21 +1,14 @@
 //! From v8 on: what comes before the phase of its call waits for it, and what waits for an agent is dropped
 //! when it is retired.
 
+use fixtures::{EXECUTOR, MANIFEST, judge, prices, register_judge, retire};
 use txpool::Config;
-use types::call::{Answer, Outcome};
-use types::ids::{
-    Committer, compute_agent_id, compute_call_id, compute_commitment, compute_result_hash,
-};
-use types::tx::{
-    AgentCall, AgentRegister, AgentRetire, CallCommit, CallPrices, CallReveal, HexBytes, WorkLimits,
-};
-use types::{Amount, Body, CheckedTx, Code, Hash, Usage};
+use types::tx::{AgentCall, CallReveal, WorkLimits};
+use types::{Amount, Body, CheckedTx, Code, Hash};
 
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
-const MANIFEST: Hash = Hash::new([0xee; 32]);
-const SALT: Hash = Hash::new([0x5a; 32]);
 const MINERS: u8 = 3;
 
 /// An owner with an agent, a requester, and miners who offer to execute it: as many as a call has members.
@@ -32,7 +25,7 @@ fn market() -> Market {
     let mut balances: Vec<(&Wallet, u64)> = miners.iter().map(|it| (it, 1_000_000)).collect();
     balances.extend([(&owner, 10_000_000), (&requester, 1_000_000)]);
     let world = World::v8(&balances);
-    let mut txs = vec![owner.at(0).tx(&register(&owner))];
+    let mut txs = vec![owner.at(0).tx(&register_judge(owner.address(), judge(MANIFEST, "")))];
     txs.extend(miners.iter().flat_map(bond_and_offer));
     world.commit(&txs);
     Market { world, owner, requester, miners }
@@ -40,75 +33,34 @@ fn market() -> Market {
 
 /// How a miner begins.
 fn bond_and_offer(miner: &Wallet) -> [CheckedTx; 2] {
-    let executor = format!("model-1:{MANIFEST}");
-    [miner.at(0).bond(300_000), miner.at(1).offer(&executor, 9)]
-}
-
-fn register(owner: &Wallet) -> Body {
-    let metadata = format!(
-        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
-         \"container_image\":\"ombra-model:{MANIFEST}\",\
-         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
-         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
-         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
-    );
-    Body::AgentRegister(AgentRegister { agent_id: agent(owner), metadata })
+    [miner.at(0).bond(300_000), miner.at(1).offer(&EXECUTOR.to_string(), 9)]
 }
 
 fn agent(owner: &Wallet) -> Hash {
-    compute_agent_id(&owner.address(), "judge")
+    fixtures::judge_of(owner.address())
 }
 
 /// The miner commits to a yes.
 fn commit(call_id: Hash, round: u64, miner: &Wallet) -> Body {
-    let by = Committer { call_id, round, member: miner.address() };
-    let yes = Answer {
-        outcome: Outcome::Success,
-        result_hash: compute_result_hash(b"yes"),
-        usage: Usage { input_tokens: 1, output_tokens: 1, fuel: 0 },
-        receipt_hash: SALT,
-    };
-    let commitment = compute_commitment(&by, &SALT, &yes);
-    Body::CallCommit(CallCommit { call_id, round, commitment })
+    let yes = CallReveal { round, ..fixtures::reveal(call_id, b"yes") };
+    fixtures::commit(miner.address(), &yes).into()
 }
 
 fn reveal(call_id: Hash, result: &[u8]) -> Body {
-    Body::CallReveal(CallReveal {
-        call_id,
-        round: 0,
-        salt: SALT,
-        outcome: "success".to_owned(),
-        result: HexBytes(result.to_vec()),
-        input_tokens: 1,
-        output_tokens: 1,
-        fuel: 0,
-        receipt_hash: SALT,
-        reason: None,
-    })
+    fixtures::reveal(call_id, result).into()
 }
 
 impl Market {
     /// A call of all miners.
     fn call(&self, nonce: u64) -> (Hash, CheckedTx) {
-        let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [Amount::ZERO; 4];
-        let call_id = compute_call_id("test", &self.requester.address(), nonce);
-        let body = Body::AgentCall(AgentCall {
-            call_id,
-            agent_id: agent(&self.owner),
-            agent_version: "1.0.0".to_owned(),
-            payload: HexBytes(vec![0x26, 0x12, 0x1f, 0xf0]),
-            consensus: "majority".to_owned(),
+        let body = AgentCall {
             committee_size: MINERS.into(),
-            prices: CallPrices { per_call, prompt_per_m, completion_per_m, fuel_per_g },
+            prices: prices([0; 4]),
             limits: WorkLimits { input_tokens: 9, output_tokens: 9, fuel: 0, result_bytes: 3 },
             max_fee: Amount::new(600),
-            timeout_ms: 600_000,
-            threshold: None,
-            appealable: None,
-            on_result: None,
-            conversation_id: None,
-        });
-        (call_id, self.requester.at(nonce).tx(&body))
+            ..fixtures::call("test", self.requester.address(), nonce, agent(&self.owner))
+        };
+        (body.call_id, self.requester.at(nonce).tx(&body.into()))
     }
 
     /// A call whose members are drawn: they may commit in the next block.
@@ -126,8 +78,7 @@ impl Market {
 
     /// What retires the agent.
     fn retire(&self) -> CheckedTx {
-        let agent_id = agent(&self.owner);
-        self.owner.at(1).tx(&Body::AgentRetire(AgentRetire { agent_id }))
+        self.owner.at(1).tx(&retire(agent(&self.owner)))
     }
 }
 

@@ -8,11 +8,9 @@ use state::tables::{AgentTexts, CallMembers, Calls as CallTable, Offers, Settled
 use state::view;
 use types::agent::ExecutorId;
 use types::call::{Call, CallMember, CallStatus, Consensus};
-use types::ids::{compute_agent_id, compute_call_id};
+use types::ids::compute_agent_id;
 use types::params::Models;
-use types::tx::{
-    AgentCall, AgentRegister, CallPrices, HexBytes, MinerBond, MinerOffer, Transfer, WorkLimits,
-};
+use types::tx::{AgentCall, AgentRegister, HexBytes, WorkLimits};
 use types::{Address, Amount, Body, Hash, Keypair, Offer, Params};
 
 use super::node::{State, rows, submitter};
@@ -67,7 +65,7 @@ impl FakeChain {
 
     /// Somebody gets money.
     pub(crate) fn fund(&self, who: Address, micro: u64) {
-        self.submit(&Body::Transfer(Transfer::new(who, Amount::new(micro), Amount::ZERO)));
+        self.submit(&fixtures::transfer(who, micro));
     }
 
     /// An agent of the submitter.
@@ -81,7 +79,7 @@ impl FakeChain {
     /// A miner with twice the least bond that offers to work.
     pub(crate) fn add_miner(&self, key: &Keypair) {
         self.fund(key.address(), 5 * MIN_BOND);
-        self.act(key, &Body::MinerBond(MinerBond { amount: Amount::new(2 * MIN_BOND) }));
+        self.act(key, &fixtures::bond(2 * MIN_BOND));
         self.act(key, &offer(4));
     }
 
@@ -92,21 +90,12 @@ impl FakeChain {
         text: &str,
         change: impl FnOnce(&mut AgentCall),
     ) -> Hash {
-        let nonce = self.state.lock().account(&submitter().address()).nonce;
-        let call_id = compute_call_id(CHAIN, &submitter().address(), nonce);
+        let from = submitter().address();
+        let nonce = self.state.lock().account(&from).nonce;
         let mut call = AgentCall {
-            call_id,
-            agent_id: agent,
-            agent_version: "1.0.0".to_owned(),
             payload: HexBytes(payload(text)),
-            consensus: "majority".to_owned(),
             committee_size: 1,
-            prices: CallPrices {
-                per_call: Amount::new(PER_CALL),
-                prompt_per_m: Amount::ZERO,
-                completion_per_m: Amount::ZERO,
-                fuel_per_g: Amount::new(PER_CALL),
-            },
+            prices: fixtures::prices([PER_CALL, 0, 0, PER_CALL]),
             limits: WorkLimits {
                 input_tokens: 100,
                 output_tokens: 100,
@@ -115,11 +104,9 @@ impl FakeChain {
             },
             max_fee: Amount::new(1_000_000),
             timeout_ms: 60_000,
-            threshold: None,
-            appealable: None,
-            on_result: None,
-            conversation_id: None,
+            ..fixtures::call(CHAIN, from, nonce, agent)
         };
+        let call_id = call.call_id;
         change(&mut call);
         self.submit(&Body::AgentCall(call));
         self.pass(1);
@@ -145,14 +132,7 @@ impl FakeChain {
 
 /// An offer for the tests' executor; 0 takes it back.
 pub(crate) fn offer(capacity: u64) -> Body {
-    Body::MinerOffer(MinerOffer {
-        executor: EXECUTOR.to_string(),
-        capacity,
-        per_call: Amount::new(PER_CALL),
-        prompt_per_m: Amount::ZERO,
-        completion_per_m: Amount::ZERO,
-        fuel_per_g: Amount::ZERO,
-    })
+    fixtures::offer(EXECUTOR, capacity, [PER_CALL, 0, 0, 0]).into()
 }
 
 impl State {

@@ -11,7 +11,7 @@ use state::view::{self, Range, Row};
 use state::{BlockBuilder, ChainRules, Draft, Forks, Memory, MemoryChain, PushError};
 use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify_one};
-use types::tx::{AgentClaim, AgentFinish, AgentStep};
+use types::tx::{AgentFinish, AgentStep};
 use types::{
     Account, Address, Amount, Body, CheckedTx, Code, Hash, Keypair, Params, Rejection, Run,
     SetMember, SizeLimits, Step, Transaction, TxLocation,
@@ -400,10 +400,5 @@ impl State {
 
 /// The claim of a run.
 pub(crate) fn claim(run: Hash, miner: &Keypair) -> Body {
-    Body::AgentClaim(AgentClaim {
-        agent_run_id: run,
-        miner_address: miner.address().into(),
-        model_info: "other".into(),
-        hardware_tier: "server".into(),
-    })
+    fixtures::claim(miner.address(), run).into()
 }

@@ -1,6 +1,6 @@
 //! The ids of blobs: they are of whoever announces them first.
 
-use types::tx::BlobInit;
+use fixtures::blob_init;
 use types::{Body, CheckedTx, Hash, Keypair, RunStatus};
 
 use super::support::Bench;
@@ -13,15 +13,8 @@ fn answer() -> String {
 }
 
 /// Somebody else announces a blob.
-fn take(bench: &Bench, blob_id: String) {
-    let init = BlobInit {
-        blob_id,
-        content_type: "text/plain".into(),
-        total_bytes: 6,
-        total_chunks: 1,
-        content_hash: Hash::digest(b"theirs"),
-    };
-    bench.chain.act(&Keypair::from_seed(&[7; 32]), &Body::BlobInit(init));
+fn take(bench: &Bench, blob_id: &str) {
+    bench.chain.act(&Keypair::from_seed(&[7; 32]), &blob_init(blob_id, b"theirs").into());
 }
 
 /// The id that the miner announces.
@@ -55,8 +48,8 @@ async fn ids_that_follow_from_what_everybody_may_know_are_not_used() {
         [("thoughts0", "thought 0".to_owned()), ("output0", answer()), ("answer", answer())];
     for (name, text) in texts {
         let hash = Hash::digest(text.as_bytes()).to_string();
-        take(&bench, format!("{run}-{name}"));
-        take(&bench, format!("{run}-{name}-{}", &hash[..16]));
+        take(&bench, &format!("{run}-{name}"));
+        take(&bench, &format!("{run}-{name}-{}", &hash[..16]));
     }
     bench.finish(1).await;
     let ids = ids(&bench, &run);
@@ -74,7 +67,7 @@ async fn an_id_that_somebody_was_faster_with_is_replaced_by_another() {
     let before = ids(&first, &run);
     // The same miner and the same run once more.
     let second = Bench::new();
-    before.iter().for_each(|id| take(&second, id.clone()));
+    before.iter().for_each(|id| take(&second, id));
     assert_eq!(run, second.settle(PROMPT, 50_000, 5).await.id);
     let after = ids(&second, &run);
     assert!(before.iter().all(|id| !after.contains(id)), "{after:?}");
@@ -94,7 +87,7 @@ async fn an_announcement_that_came_too_late_is_made_again_with_another_id() {
         let is_announced = |tx: &CheckedTx| tx.body().type_name() == "SOCIAL_BLOB_INIT";
         bench.chain.until(|state| state.pool.iter().any(is_announced)).await;
         let id = announced(&bench).unwrap();
-        take(&bench, id.clone());
+        take(&bench, &id);
         bench.make_blocks_again();
         bench.counters.until_finished(1).await;
         id

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use types::tx::{AgentRefuse, AgentRequest, Protection};
-use types::{Amount, Body, Hash, RunStatus};
+use types::tx::{AgentRequest, Protection};
+use types::{Amount, Hash, RunStatus};
 
 use super::support::{Bench, key};
 use super::torture::{check_refused, die_or_do, dies_at_every_point, is_worker};
@@ -77,7 +77,7 @@ async fn a_refused_reward_is_not_earned() {
     let bench = bench();
     let agent_run_id = ask(&bench, "x", 50_000);
     bench.finish(1).await;
-    bench.chain.submit(&Body::AgentRefuse(AgentRefuse { agent_run_id }));
+    bench.chain.submit(&fixtures::refuse(agent_run_id));
     let own = bench.chain.of_miner(&key().address()).await.unwrap();
     let Earnings { earned_micro, held_micro, refused, .. } = Earnings::of(&own);
     assert_eq!((0, 0, 1), (earned_micro, held_micro, refused));

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use types::call::{Answer, CallLimits, Outcome};
 use types::ids::{Committer, compute_commitment, compute_result_hash};
-use types::tx::{AgentCall, CallCommit, CallReveal, HexBytes};
+use types::tx::{AgentCall, CallCommit, CallReveal};
 use types::{Address, Body, Hash, Keypair, Usage};
 
 use crate::chain::Calls as _;
@@ -151,16 +151,13 @@ pub(super) fn commit(call_id: Hash, member: &Keypair, answer: &Answer) -> Body {
 pub(super) fn reveal(call_id: Hash, answer: &Answer, result: &[u8]) -> Body {
     let Usage { input_tokens, output_tokens, fuel } = answer.usage;
     Body::CallReveal(CallReveal {
-        call_id,
-        round: 0,
         salt: Hash::digest(b"salt"),
         outcome: answer.outcome.as_str().to_owned(),
-        result: HexBytes(result.to_vec()),
         input_tokens,
         output_tokens,
         fuel,
         receipt_hash: answer.receipt_hash,
-        reason: None,
+        ..fixtures::reveal(call_id, result)
     })
 }
 

@@ -12,10 +12,8 @@ use store::snapshots::{
 };
 use store::tools::Replay;
 use store::{Options, Store};
-use types::tx::{
-    AgentCancel, AgentFinish, BlobChunk, BlobFinalize, BlobInit, ChatTurn, ValidatorVote,
-};
-use types::{Block, Body, CheckedTx, Hash, Run, SetMember, codec};
+use types::tx::{AgentFinish, ChatTurn, ValidatorVote};
+use types::{Amount, Block, Body, CheckedTx, Hash, Run, SetMember, Settlement, codec};
 
 use crate::fixture::{TIME, Wallet, begun, genesis_changes, input, proposing, rules};
 use crate::peers;
@@ -125,33 +123,23 @@ impl Busy {
                 unsent(wallet, &tx)
             }
             6 => finish(&draft.get::<Runs>(&run?).unwrap()?, pick)?,
-            7 => Body::AgentCancel(AgentCancel { agent_run_id: run? }),
+            7 => fixtures::cancel(run?),
             8 => {
                 let tx = wallet.register("a miner");
                 unsent(wallet, &tx)
             }
             9 => Body::ChatTurn(ChatTurn {
-                conversation_id: Hash::ZERO,
-                role: "user".into(),
-                content: "a turn".into(),
-                content_blob_id: None,
                 parent_turn_hash: self.turns.last().copied(),
-                agent_run_id: None,
-                attachments: None,
+                conversation_id: Hash::ZERO,
+                ..fixtures::turn("a turn")
             }),
-            10 => Body::BlobInit(BlobInit {
-                blob_id: format!("blob-{}", self.blobs.len()),
-                content_type: "text/plain".into(),
-                total_bytes: u64::try_from(BLOB_BYTES).unwrap(),
-                total_chunks: 2,
-                content_hash: Hash::digest(&bytes),
-            }),
+            10 => fixtures::blob_init(&format!("blob-{}", self.blobs.len()), &bytes).into(),
             11 => {
                 let chunk_index = u64::from(act / 16 / 6) % 2;
-                let chunk_data = if chunk_index == 0 { vec![7; 400_000] } else { vec![7; 10] };
-                Body::BlobChunk(BlobChunk { blob_id: blob_id?, chunk_index, chunk_data })
+                let bytes = if chunk_index == 0 { &bytes[..400_000] } else { &bytes[400_000..] };
+                fixtures::blob_chunk(&blob_id?, chunk_index, bytes)
             }
-            12 => Body::BlobFinalize(BlobFinalize { blob_id: blob_id? }),
+            12 => fixtures::blob_finalize(&blob_id?),
             13 => {
                 let candidate_key = self.wallets[1 + pick % 4].key.public_key();
                 let (power, expires_at) = (u64::from(act / 64) * 10, TIME + 1_000_000_000);
@@ -200,15 +188,12 @@ fn unsent(wallet: &mut Wallet, tx: &CheckedTx) -> Body {
 fn finish(run: &Run, pick: usize) -> Option<Body> {
     let totals = state::settlement(run).ok()?;
     let status = ["completed", "failed", "timeout", "cancelled"][pick % 4].into();
+    let Settlement { miner_reward, user_refund, network_fee } = totals.settlement;
+    let parts = [miner_reward, user_refund, network_fee].map(Amount::get);
     Some(Body::AgentFinish(AgentFinish {
-        agent_run_id: run.agent_run_id,
-        total_tokens_out: totals.total_tokens_out,
         status,
-        miner_reward: totals.settlement.miner_reward,
-        user_refund: totals.settlement.user_refund,
-        network_fee: totals.settlement.network_fee,
         final_answer_inline: Some("so".into()),
-        final_answer_blob_id: None,
+        ..fixtures::finish(run.agent_run_id, totals.total_tokens_out, parts)
     }))
 }
 

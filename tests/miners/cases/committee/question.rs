@@ -2,11 +2,11 @@
 //! must have the same answer, to the last token and to the hash of the receipt.
 
 use anyhow::Context as _;
+use fixtures::prices;
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::market::bodies;
 use testkit::senders::Senders;
-use types::tx::{AgentCall, CallPrices, HexBytes, WorkLimits};
+use types::tx::{AgentCall, HexBytes, WorkLimits};
 use types::{Amount, Hash};
 
 use super::stage::Stage;
@@ -16,6 +16,7 @@ pub(super) const PER_CALL: u64 = 1_000;
 pub(super) const PROMPT_PER_M: u64 = 1_000_000;
 pub(super) const COMPLETION_PER_M: u64 = 2_000_000;
 pub(super) const FUEL_PER_G: u64 = 1_000_000;
+pub(super) const PRICES: [u64; 4] = [PER_CALL, PROMPT_PER_M, COMPLETION_PER_M, FUEL_PER_G];
 /// How many calls of each agent are under way at once. A model takes all of a processor for a
 /// while.
 pub(super) const MODEL_WINDOW: usize = 3;
@@ -122,16 +123,11 @@ impl Question {
         AgentCall {
             payload: HexBytes(payload),
             committee_size,
-            prices: CallPrices {
-                per_call: Amount::new(PER_CALL),
-                prompt_per_m: Amount::new(PROMPT_PER_M),
-                completion_per_m: Amount::new(COMPLETION_PER_M),
-                fuel_per_g: Amount::new(FUEL_PER_G),
-            },
+            prices: prices(PRICES),
             limits: WorkLimits { input_tokens, output_tokens, fuel, result_bytes: 1_024 },
             max_fee: Amount::new(MAX_FEE),
             timeout_ms,
-            ..bodies::call(&stage.chain_id, requester, self.asked.agent(stage))
+            ..requester.call(&stage.chain_id, self.asked.agent(stage))
         }
     }
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use infer::SMOLLM2_135M_MANIFEST;
 use serde_json::{Value, json};
-use testkit::actor::{Actor, blob_chunk, blob_finalize, blob_init};
-use testkit::market::bodies;
+use testkit::actor::Actor;
 use testkit::miners::{Miner, MinerHome};
 use testkit::node::{DevOptions, Node, program, wait_until};
 use testkit::parallel;
@@ -15,11 +14,11 @@ use testkit::process;
 use testkit::script::{Model, Question, Reply};
 use testkit::senders::Senders;
 use testkit::workload;
-use types::tx::{AgentRegister, MinerOffer};
-use types::{Address, Amount, Body, Hash, ids};
+use types::tx::AgentRegister;
+use types::{Address, Body, Hash, ids};
 
 use super::question::{
-    COMPLETION_PER_M, FUEL_PER_G, MODEL_WINDOW, PER_CALL, PROGRAM_WINDOW, PROMPT_PER_M,
+    COMPLETION_PER_M, FUEL_PER_G, MODEL_WINDOW, PER_CALL, PRICES, PROGRAM_WINDOW, PROMPT_PER_M,
 };
 
 /// Who has which account. Accounts 1 to 8 are processes.
@@ -104,11 +103,8 @@ impl Stage {
 
     fn publish(&mut self, mut owner: Actor) -> anyhow::Result<()> {
         let mut senders = Senders::open(self.rpc())?;
-        senders.include(&[
-            owner.sign(&Body::BlobInit(blob_init(BLOB, PROGRAM))),
-            owner.sign(&blob_chunk(BLOB, 0, PROGRAM)),
-            owner.sign(&blob_finalize(BLOB)),
-        ])?;
+        let blob = fixtures::blob(BLOB, PROGRAM);
+        senders.include(&blob.iter().map(|body| owner.sign(body)).collect::<Vec<_>>())?;
         let mut texts = Vec::new();
         let mut register = |metadata: &str| {
             let name = serde_json::from_str::<Value>(metadata)?["name"].take();
@@ -130,9 +126,10 @@ impl Stage {
         let mut senders = Senders::open(self.rpc())?;
         for account in [COPIER, ABSENT] {
             let mut miner = key(account)?;
-            let mut texts = vec![miner.sign(&bodies::bond(BOND))];
-            for executor in self.executors() {
-                texts.push(miner.sign_on(&self.chain_id, &Body::MinerOffer(offer(executor))));
+            let mut texts = vec![miner.sign(&fixtures::bond(BOND))];
+            for (executor, capacity) in self.executors() {
+                let offer = fixtures::offer(executor, u64::try_from(capacity)?, PRICES).into();
+                texts.push(miner.sign_on(&self.chain_id, &offer));
             }
             senders.include(&texts)?;
         }
@@ -191,17 +188,6 @@ pub(super) fn model_executor() -> String {
 fn executors(has_model: bool) -> Vec<(String, usize)> {
     let model = has_model.then(|| (model_executor(), MODEL_WINDOW));
     std::iter::once(("wasm-1".to_owned(), PROGRAM_WINDOW)).chain(model).collect()
-}
-
-fn offer((executor, capacity): (String, usize)) -> MinerOffer {
-    MinerOffer {
-        executor,
-        capacity: u64::try_from(capacity).unwrap_or(1),
-        per_call: Amount::new(PER_CALL),
-        prompt_per_m: Amount::new(PROMPT_PER_M),
-        completion_per_m: Amount::new(COMPLETION_PER_M),
-        fuel_per_g: Amount::new(FUEL_PER_G),
-    }
 }
 
 /// The settings of a process: it serves agents and claims no runs.

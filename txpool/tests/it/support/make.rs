@@ -3,15 +3,11 @@
 use std::borrow::Borrow;
 
 use types::build::{Envelope, build_tx};
-use types::ids::compute_agent_run_id;
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
 use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
-    ForkVote, MinerBond, MinerOffer, MinerUnbond, ParamVote, RunOfAgent, Transfer, ValidatorVote,
+    AgentFinish, AgentRequest, BlobInit, ChatTurn, RunOfAgent, Transfer, ValidatorVote,
 };
-use types::{
-    Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Late, Params, SizeLimits, Transaction,
-};
+use types::{Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Late};
 
 use super::ledger::MAX_FEE;
 
@@ -60,8 +56,7 @@ pub(crate) struct Make<'a> {
 
 /// The transaction of a signed text, taken as checked.
 pub(crate) fn trusted(text: &str) -> CheckedTx {
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap())
+    CheckedTx::trust(fixtures::parsed(text))
 }
 
 impl Make<'_> {
@@ -123,41 +118,15 @@ impl Make<'_> {
     }
 
     fn request_body(&self, max_fee: u64, max_steps: u64) -> AgentRequest {
-        let prompt = "why".to_owned();
-        let from = self.key.address().to_string();
-        AgentRequest {
-            agent_run_id: compute_agent_run_id(&from, self.nonce, &prompt),
-            conversation_id: Hash::ZERO,
-            prompt,
-            tools_whitelist: Vec::new(),
-            max_fee: Amount::new(max_fee),
-            max_steps,
-            prompt_blob_id: None,
-            model_hint: None,
-            protection: Late::default(),
-            agent: Late::default(),
-        }
+        fixtures::request(self.key.address(), self.nonce, "why", max_fee, max_steps)
     }
 
     pub(crate) fn claim(self, run: Hash) -> CheckedTx {
-        self.tx(&Body::AgentClaim(AgentClaim {
-            agent_run_id: run,
-            miner_address: self.key.address().into(),
-            model_info: "m".to_owned(),
-            hardware_tier: "laptop".to_owned(),
-        }))
+        self.tx(&fixtures::claim(self.key.address(), run).into())
     }
 
     pub(crate) fn step(self, run: Hash, step_index: u64) -> CheckedTx {
-        self.tx(&Body::AgentStep(AgentStep {
-            agent_run_id: run,
-            step_index,
-            output_tokens: 1,
-            output_hash: Hash::ZERO,
-            thought_blob_id: None,
-            tool_calls: None,
-            output_blob_id: None,
-        }))
+        self.tx(&fixtures::step(run, step_index, 1))
     }
 
     /// The end of a run after so many steps.
@@ -171,43 +140,27 @@ impl Make<'_> {
     }
 
     fn end(self, run: Hash, steps: u64, answer: Option<String>) -> CheckedTx {
-        let (miner_reward, network_fee) = (steps, AGENT_NETWORK_FEE_PER_STEP * steps);
+        let (reward, fee) = (steps, AGENT_NETWORK_FEE_PER_STEP * steps);
         self.tx(&Body::AgentFinish(AgentFinish {
-            agent_run_id: run,
-            total_tokens_out: steps,
-            status: "completed".to_owned(),
-            miner_reward: Amount::new(miner_reward),
-            user_refund: Amount::new(MAX_FEE - miner_reward - network_fee),
-            network_fee: Amount::new(network_fee),
             final_answer_inline: answer,
-            final_answer_blob_id: None,
+            ..fixtures::finish(run, steps, [reward, MAX_FEE - reward - fee, fee])
         }))
     }
 
     pub(crate) fn cancel(self, run: Hash) -> CheckedTx {
-        self.tx(&Body::AgentCancel(AgentCancel { agent_run_id: run }))
+        self.tx(&fixtures::cancel(run))
     }
 
     pub(crate) fn turn(self, parent: Option<Hash>) -> CheckedTx {
-        self.tx(&Body::ChatTurn(ChatTurn {
-            conversation_id: Hash::ZERO,
-            role: "user".to_owned(),
-            content: "hello".to_owned(),
-            content_blob_id: None,
-            parent_turn_hash: parent,
-            agent_run_id: None,
-            attachments: None,
-        }))
+        self.tx(&ChatTurn { parent_turn_hash: parent, ..fixtures::turn("hello") }.into())
     }
 
     /// Announces a blob of so many bytes.
     pub(crate) fn blob(self, blob_id: &str, total_bytes: u64) -> CheckedTx {
         self.tx(&Body::BlobInit(BlobInit {
-            blob_id: blob_id.to_owned(),
-            content_type: "text/plain".to_owned(),
             total_bytes,
             total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
-            content_hash: Hash::ZERO,
+            ..fixtures::blob_init(blob_id, b"")
         }))
     }
 
@@ -219,43 +172,32 @@ impl Make<'_> {
     }
 
     pub(crate) fn bond(self, amount: u64) -> CheckedTx {
-        self.tx(&Body::MinerBond(MinerBond { amount: Amount::new(amount) }))
+        self.tx(&fixtures::bond(amount))
     }
 
     pub(crate) fn unbond(self, amount: u64) -> CheckedTx {
-        self.tx(&Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) }))
+        self.tx(&fixtures::unbond(amount))
     }
 
     /// An offer of an executor for so many calls at once, for nothing.
     pub(crate) fn offer(self, executor: &str, capacity: u64) -> CheckedTx {
-        self.tx(&Body::MinerOffer(MinerOffer {
-            executor: executor.to_owned(),
-            capacity,
-            per_call: Amount::ZERO,
-            prompt_per_m: Amount::ZERO,
-            completion_per_m: Amount::ZERO,
-            fuel_per_g: Amount::ZERO,
-        }))
+        self.tx(&fixtures::offer(executor, capacity, [0; 4]).into())
     }
 
     /// A vote for the height of fork v8.
     pub(crate) fn vote_for_fork(self, height: u64) -> CheckedTx {
-        self.tx(&Body::ForkVote(ForkVote { fork: "v8".to_owned(), height }))
+        self.tx(&fixtures::fork_vote("v8", height))
     }
 
     /// A vote for another floor of the base fee.
     pub(crate) fn vote_for_floor(self, value: u64, height: u64) -> CheckedTx {
-        let name = "baseFeeFloor".to_owned();
-        self.tx(&Body::ParamVote(ParamVote { name, value, height }))
+        self.tx(&fixtures::param_vote("baseFeeFloor", value, height))
     }
 
     /// A chunk of so many bytes.
     pub(crate) fn chunk(self, blob_id: &str, chunk_index: u64, bytes: u64) -> CheckedTx {
-        self.tx(&Body::BlobChunk(BlobChunk {
-            blob_id: blob_id.to_owned(),
-            chunk_index,
-            chunk_data: vec![0; usize::try_from(bytes).unwrap()],
-        }))
+        let bytes = vec![0; usize::try_from(bytes).unwrap()];
+        self.tx(&fixtures::blob_chunk(blob_id, chunk_index, &bytes))
     }
 }
 
