@@ -344,13 +344,14 @@ fn an_overturned_decision_costs_those_who_were_wrong_and_pays_the_appellant() {
     let before = market.world.balance(BOB);
     market.world.must(BOB, &appeal(id));
     market.world.next_block();
+    let (first, second) = (market.members(id, 0), market.members(id, 1));
     market.all_answer(id, b"no");
     let call = market.call(id);
     assert_eq!((call.status, call.is_settled()), (CallStatus::Success, true));
-    for member in market.members(id, 0) {
+    for member in first {
         assert_eq!(market.bond(member).bonded.get(), BOND - DISSENT);
     }
-    for member in market.members(id, 1) {
+    for member in second {
         assert_eq!(market.member(id, member).unwrap().paid.get(), WAGE);
     }
     assert!(market.world.balance(BOB) > before, "who is right gains");
@@ -360,12 +361,13 @@ fn an_overturned_decision_costs_those_who_were_wrong_and_pays_the_appellant() {
 fn an_upheld_decision_burns_the_deposit() {
     let (mut market, id) = decided(10);
     let before = market.world.balance(BOB);
+    let first = market.members(id, 0);
     market.world.must(BOB, &appeal(id));
     market.world.next_block();
     market.all_answer(id, b"yes");
     assert!(market.call(id).is_settled());
     assert!(market.world.balance(BOB) + 3 * DISSENT <= before, "who is wrong loses the deposit");
-    for member in market.members(id, 0) {
+    for member in first {
         assert_eq!(market.bond(member).bonded.get(), BOND);
     }
 }

@@ -369,5 +369,5 @@ fn a_pool_keeps_one_of_two_and_none_once_a_block_has_one() {
     let executed = world.next_block();
     // What waits is checked again.
     assert!(!world.tell(&mut pending, &executed.block.transactions, &executed));
-    assert!(pending.check(&second).is_err());
+    assert_eq!(answer(pending.check(&second)), "EVIDENCE_INVALID");
 }

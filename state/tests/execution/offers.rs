@@ -7,7 +7,7 @@ use types::agent::ExecutorId;
 use types::{Address, Amount, Body, Bond, BondChange, Event, Hash, Offer, Params, Prices};
 
 use crate::bodies::{bond, claim_bond, unbond};
-use crate::world::{BOB, MINER, OTHER_MINER, PROPOSER, V7, V8, Who, World, claim};
+use crate::world::{BOB, MINER, OTHER_MINER, PROPOSER, V7, V8, Who, World, answer, claim};
 
 const LEAST: u64 = 1_000_000;
 
@@ -206,7 +206,8 @@ fn what_waits_is_taken_back_to_a_bond_of_which_a_block_has_locked_a_part() {
     let bonds = [(MINER.address(), change)].into();
     assert!(pending.advance(world.still(), &[], &[].into(), &bonds).unwrap());
     assert_eq!(pending.retract(&unbonds[1]).unwrap(), Retracted::Yes);
-    let next = |amount| pending.check(&world.tx(MINER, nonce + 1, &unbond(amount)).unwrap());
-    assert!(next(3).is_ok());
-    assert!(next(4).is_err(), "2 are taken out, and 5 of the other 8 are locked");
+    let next =
+        |amount| answer(pending.check(&world.tx(MINER, nonce + 1, &unbond(amount)).unwrap()));
+    assert_eq!(next(3), "ok");
+    assert_eq!(next(4), "BOND_TOO_SMALL", "2 are taken out, and 5 of the other 8 are locked");
 }

@@ -57,7 +57,7 @@ fn a_whole_run_may_wait_together() {
     assert_eq!(effects.run.map(|run| run.status), Some(RunStatus::Completed));
     pending.admit(&end).unwrap();
     let late = world.pool_tx(&pending, BOB, &claim(BOB, run));
-    assert!(matches!(pending.admit(&late), Err(TxError::Rejected(_))));
+    assert_eq!(answer(pending.admit(&late)), "RUN_NOT_PENDING");
     assert_eq!(pending.len(), 4);
     drop(pending.reset(world.still()).unwrap());
     assert!(pending.is_empty() && pending.run(&run).unwrap().is_none());

@@ -102,18 +102,19 @@ fn before_v7_a_header_has_none() {
 #[test]
 fn the_key_is_the_one_in_the_set_of_the_height() {
     let mut world = world(0, &[(ALICE, 1), (BOB, 1)]);
-    let is_refused = |world: &World, who| {
-        let block = block_by(world, who);
-        execute_block(&world.chain, world.base(), &world.parent, block).is_err()
+    let refused = |world: &World, who| refused_for(world, block_by(world, who));
+    let execute = |world: &World, who| {
+        execute_block(&world.chain, world.base(), &world.parent, block_by(world, who)).unwrap()
     };
     world.all(&[ALICE, BOB], &vote(MINER, 1));
     world.next_block();
-    assert!(is_refused(&world, MINER), "it decides from block 3 on");
+    assert_eq!(refused(&world, MINER), "proposer", "it decides from block 3 on");
     world.next_block();
-    assert!(!is_refused(&world, MINER));
+    execute(&world, MINER);
     world.all(&[ALICE, BOB, MINER], &vote(BOB, 0));
     world.next_block();
-    assert!(!is_refused(&world, BOB), "it decides until block 4");
+    // It decides until block 4.
+    execute(&world, BOB);
     world.next_block();
-    assert!(is_refused(&world, BOB));
+    assert_eq!(refused(&world, BOB), "proposer");
 }

@@ -63,7 +63,8 @@ fn tools_may_have_longer_names_from_v8_on() {
     let mut market = Market::of(1);
     let world = &mut market.world;
     world.must(ALICE, &using(world, 192));
-    assert!(world.tx(ALICE, 0, &using(world, 193)).is_err());
+    let refused = world.tx(ALICE, 0, &using(world, 193)).unwrap_err();
+    assert_eq!((refused.code().as_str(), refused.field()), ("INVALID_FIELD", "toolsWhitelist"));
 }
 
 #[test]
