@@ -7,9 +7,9 @@ use std::thread;
 use state::table::{Key, Table, TableId};
 use state::tables::{Accounts, Deadlines};
 use state::view::{Range, RawRow, Read};
-use state::{PendingState, SharedPending, StorageError};
+use state::{PendingState, SharedPending, StorageError, TxError};
 use store::{Pinned, pinned_tables};
-use types::{Amount, CheckedTx, Event};
+use types::{Amount, CheckedTx, Code, Event};
 
 use crate::fixture::{BLOCK_MS, TestChain, Wallet};
 
@@ -150,7 +150,9 @@ fn the_last_chunk_of_a_blob_that_a_block_has_just_dropped_is_no_fault() {
     let base = chain.store.pin().unwrap();
     let before: PendingState = shared.lock().reset(base.into()).unwrap();
     assert_eq!(before.len(), 3);
-    shared.lock().admit(&rest[0]).unwrap_err();
+    let refused = shared.lock().admit(&rest[0]).unwrap_err();
+    let is_gone = matches!(&refused, TxError::Rejected(it) if it.code() == Code::BlobNotFound);
+    assert!(is_gone, "{refused}");
     let account = shared.lock().account(chain.wallets[0].address()).unwrap();
     assert_eq!(account.nonce, 2);
     assert!(account.balance > Amount::ZERO);

@@ -2,6 +2,7 @@
 
 use state::table::{Key, Table, decode_value};
 use state::tables::{Accounts, Runs};
+use store::tree::ProofError;
 use store::{Options, StateProof, Store};
 use types::{Address, Hash, RunStatus};
 
@@ -70,7 +71,8 @@ fn there_is_no_proof_without_a_header_or_for_a_forgotten_state() {
         let proof = snapshot.prove_at::<Accounts>(&user, header).unwrap().unwrap();
         assert_eq!(proof.height, header - 1);
         check::<Accounts>(&chain, &user, &proof);
-        let other = proof.proof.verify(Hash::ZERO, Accounts::ID, &user.to_bytes(), None);
-        assert!(other.is_err());
+        let value = proof.value.as_deref();
+        let other = proof.proof.verify(Hash::ZERO, Accounts::ID, &user.to_bytes(), value);
+        assert_eq!(other, Err(ProofError::Root { found: proof.root, expected: Hash::ZERO }));
     }
 }

@@ -51,10 +51,16 @@ fn replay(changes: &Changes, v7: Option<u64>) -> Replay<'_> {
     Replay { chain: rules(v7), certificates: &VERSIONED, threads, ..tools::replay(changes) }
 }
 
-/// The height of the block whose certificate was refused.
-fn refused(error: &ToolError) -> Option<u64> {
-    let ToolError::Replay { height, source } = error else { return None };
-    matches!(**source, ReplayError::Certificate { .. }).then_some(*height)
+/// The height of the block whose certificate was refused, if one was.
+fn refused<T>(outcome: Result<T, ToolError>) -> Option<u64> {
+    let error = outcome.err()?;
+    let height = if let ToolError::Replay { height, source } = &error {
+        matches!(**source, ReplayError::Certificate { .. }).then_some(*height)
+    } else {
+        None
+    };
+    assert!(height.is_some(), "{error}");
+    height
 }
 
 /// Makes an offer of the tip's state, which the next block completes.
@@ -76,7 +82,7 @@ fn every_block_that_is_executed_has_the_version_of_its_height() {
             block(&chain, &[], certificate);
         }
         let verified = verify(&chain.store, dir.path(), &replay(&changes, Some(3)));
-        assert_eq!(verified.err().and_then(|error| refused(&error)), wrong);
+        assert_eq!(refused(verified), wrong);
     }
 }
 
@@ -94,7 +100,7 @@ fn a_database_behind_a_snapshot_is_verified_by_the_version_of_each_height() {
         block(&new, &[], V2);
         block(&new, &[], last);
         let verified = verify(&new.store, dir.path(), &replay);
-        assert_eq!(verified.err().and_then(|error| refused(&error)), wrong);
+        assert_eq!(refused(verified), wrong);
     }
 }
 
@@ -156,8 +162,7 @@ fn who_lacks_the_votes_for_v7_is_told_that_a_block_belongs_to_it_and_nobody_else
         let block = EncodedBlock { height, bytes, certificate, stated_hash: None };
         store::tools::follow(store, &replay, [Supply::Block(block)].into_iter(), |_, _| {})
     };
-    let wrong = give(&new, 4, b"v3").unwrap_err();
-    assert_eq!(refused(&wrong), Some(4), "{wrong}");
+    assert_eq!(refused(give(&new, 4, b"v3")), Some(4));
     let waits = give(&new, 4, V2).unwrap_err();
     assert!(waits.storage().is_some_and(state::StorageError::is_uncounted_fork), "{waits}");
     assert_eq!(waits.wrong_block(), None, "nobody's fault");
@@ -165,6 +170,5 @@ fn who_lacks_the_votes_for_v7_is_told_that_a_block_belongs_to_it_and_nobody_else
     for height in 1..=3 {
         give(&whole, height, V1).unwrap();
     }
-    let wrong = give(&whole, 4, V2).unwrap_err();
-    assert_eq!(refused(&wrong), Some(4), "it has seen every vote: {wrong}");
+    assert_eq!(refused(give(&whole, 4, V2)), Some(4), "it has seen every vote");
 }

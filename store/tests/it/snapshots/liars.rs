@@ -64,15 +64,18 @@ fn a_chunk_with_any_changed_bit_is_refused_before_it_is_kept() {
     let (_, intake) = busy.intake(&offer, dir.path());
     for want in intake.missing() {
         let good = fetch(&snapshot_store, &want.hash, want.bytes);
+        let refuse = |bytes: &[u8]| {
+            let error = intake.keep(&want, bytes).expect_err("it was kept");
+            assert!(matches!(error, ImportError::Offer(_)), "{error}");
+        };
         let step = (good.len() / 600).max(1);
         for place in (0..good.len()).step_by(step) {
             let mut bytes = good.clone();
             bytes[place] ^= 1 << (place % 8);
-            let error = intake.keep(&want, &bytes).expect_err("refused");
-            assert!(matches!(error, ImportError::Offer(_)), "{error}");
+            refuse(&bytes);
         }
-        intake.keep(&want, &good[..good.len() - 1]).expect_err("cut off");
-        intake.keep(&want, &[good.as_slice(), &[0]].concat()).expect_err("too long");
+        refuse(&good[..good.len() - 1]);
+        refuse(&[good.as_slice(), &[0]].concat());
         assert_eq!(fs::read_dir(dir.path().join("intake")).unwrap().count(), 0);
     }
 }
@@ -121,6 +124,8 @@ fn bytes_of_a_complete_blob_that_are_not_its_own_are_found_before_there_is_a_dat
     }
 }
 
+type Change = fn(&mut Offer);
+
 #[test]
 fn a_link_cannot_be_left_out_doubled_or_moved() {
     let (dir, mut busy) = chain();
@@ -129,18 +134,19 @@ fn a_link_cannot_be_left_out_doubled_or_moved() {
     busy.block(&[]);
     let (_, honest) = busy.offered(&dir.path().join("snapshot_store"));
     assert!(honest.links.len() >= 2, "{}", honest.links.len());
-    let changes: [fn(&mut Offer); 5] = [
-        |offer| drop(offer.links.remove(0)),
-        |offer| drop(offer.links.pop()),
-        |offer| offer.links.insert(0, offer.links[0].clone()),
-        |offer| offer.links.swap(0, 1),
-        |offer| std::mem::swap(&mut offer.header, &mut offer.next_header),
+    let changes: [(&str, Change); 5] = [
+        ("the certificate of block", |offer| drop(offer.links.remove(0))),
+        ("the certificate of block", |offer| drop(offer.links.pop())),
+        ("the change of validators", |offer| offer.links.insert(0, offer.links[0].clone())),
+        ("the certificate of block", |offer| offer.links.swap(0, 1)),
+        ("the header of block", |offer| std::mem::swap(&mut offer.header, &mut offer.next_header)),
     ];
     busy.verified(&honest).unwrap();
-    for (at, change) in changes.into_iter().enumerate() {
+    for (at, (wrong, change)) in changes.into_iter().enumerate() {
         let mut offer = honest.clone();
         change(&mut offer);
-        busy.verified(&offer).expect_err(&format!("change {at}"));
+        let refused = busy.verified(&offer).expect_err("it was believed").to_string();
+        assert!(refused.starts_with(wrong), "change {at}: {refused}");
     }
 }
 
