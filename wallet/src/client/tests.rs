@@ -217,8 +217,10 @@ async fn a_rejection_and_a_lasting_limit_are_not_tried_again() {
         rejection(-32053, "too large", json!({"code": "TOO_MANY_ITEMS"})),
     ];
     for (times, error) in (1..).zip(lasting) {
+        let told = error.message().to_owned();
         script.disturb(vec![error]);
-        script.client().send_again(&signed(0), SOON).await.unwrap_err();
+        let refused = script.client().send_again(&signed(0), SOON).await.unwrap_err();
+        assert!(refused.to_string().ends_with(&told), "{refused}");
         assert_eq!(times, script.sends());
     }
 }
