@@ -62,6 +62,25 @@ async fn a_wrong_parameter_is_named_with_its_value_and_what_was_expected() {
 }
 
 #[tokio::test]
+async fn upper_case_in_hashes_and_addresses_is_refused() {
+    let server = TestServer::start().await;
+    server.world.commit();
+    let block = server.result("ombra_getBlock", json!([1])).await;
+    let hash = block["hash"].as_str().unwrap();
+    assert_eq!(block, server.result("ombra_getBlock", json!([hash])).await);
+    let (hash, address) = (hash.to_uppercase(), key(1).address().to_string().to_uppercase());
+    for (method, text, field) in [
+        ("ombra_getBlock", &hash, "block"),
+        ("ombra_getTransaction", &hash, "hash"),
+        ("ombra_getMiner", &hash, "miner"),
+        ("ombra_getAccount", &address, "address"),
+    ] {
+        let data = refused(&server, method, json!([text]), field).await;
+        assert!(data["expected"].as_str().unwrap().contains("lowercase hex"), "{data}");
+    }
+}
+
+#[tokio::test]
 async fn limits_of_pages_are_kept() {
     let server = TestServer::start().await;
     for limit in [json!(0), json!(501), json!(-1), json!("9"), json!(1.0)] {
