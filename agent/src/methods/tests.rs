@@ -215,7 +215,9 @@ pub(super) fn call(id: &str, name: &str, arguments: &Value) -> ToolCall {
 
 /// One list of the vectors.
 pub(super) fn vectors_of(list: &str) -> Vec<Value> {
-    vectors()[list].as_array().expect("a list").clone()
+    let vectors = vectors()[list].as_array().expect("a list").clone();
+    assert!(!vectors.is_empty(), "{list} is empty");
+    vectors
 }
 
 /// A member that is a text.

@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn any_prompt_is_understood_or_refused(prompt in any::<String>(), blob in option::of(any::<String>())) {
+    fn any_other_prompt_is_plain_text(prompt in any::<String>(), blob in option::of(any::<String>())) {
         let parsed = Request::parse(&prompt, blob.as_deref());
         prop_assert_eq!(parsed, Ok(Parsed::PlainText(blob.unwrap_or(prompt))));
     }
