@@ -143,7 +143,8 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
     assert_eq!(Some(1), code, "{said}");
     ensure!(said.contains("WRONG") && said.contains("the record has"), "{said}");
 
-    let (_, said) = ombra(&["query", "calls", "--requester", "dev:1"], &url)?;
+    let (code, said) = ombra(&["query", "calls", "--requester", "dev:1"], &url)?;
+    assert_eq!(Some(0), code, "{said}");
     ensure!(said.contains(&id), "{said}");
     market.node.stop()
 }

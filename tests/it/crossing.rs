@@ -128,7 +128,8 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
     ensure!(forks(&net.members[LATE])?.get("missing").is_none(), "no earlier vote matters to it");
     for member in net.running() {
         has_crossed_to("v7", height, member)?;
-        ensure!(member.metric("ombra_fork_blocks_left").is_err(), "no other fork is fixed");
+        let none = member.metric("ombra_fork_blocks_left").expect_err("no other fork is fixed");
+        ensure!(none.to_string().contains("has no metric"), "{none:#}");
     }
     has_the_rules_of_v7(&net)?;
     ends_well(load, &net)?;

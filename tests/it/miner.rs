@@ -98,7 +98,8 @@ fn a_miner_claims_a_run_calls_its_tool_answers_and_is_paid() -> anyhow::Result<(
     // One letter of what a tool gave back.
     let spoilt = receipt.replace("\"391\"", "\"392\"");
     assert_ne!(receipt, spoilt);
-    assert!(scene.verify(&spoilt).is_err(), "a spoilt receipt was believed");
+    let refused = scene.verify(&spoilt).expect_err("a spoilt receipt was believed");
+    assert!(refused.to_string().contains("resultHash"), "{refused:#}");
     Ok(())
 }
 
@@ -214,6 +215,8 @@ fn a_requester_refuses_a_reward_and_says_why() -> anyhow::Result<()> {
     assert_eq!(json!([0, 1]), json!([earned["earned_micro"], earned["refused"]]));
     let again = scene.node.ombra(&[&refuse[..3], &place].concat())?;
     assert_eq!(Some(4), again.status.code(), "a reward is refused once");
+    let told = String::from_utf8_lossy(&again.stderr);
+    assert!(told.contains("REFUSE_CLOSED"), "{told}");
     let plain = scene.ask("How much is 17 times 23 again?", &["--unprotected"])?;
     assert!(plain.get("protection").is_none() && plain["bill"].get("heldUntil").is_none());
     miner.stop()

@@ -286,7 +286,8 @@ impl<'chain> Story<'chain> {
             })?;
         }
         wait_until("the half blob to be dropped", || {
-            Ok(self.chain.call("ombra_getBlob", &json!(["half"])).is_err())
+            let gone = self.chain.call("ombra_getBlob", &json!(["half"])).err();
+            Ok(gone.is_some_and(|error| format!("{error:#}").contains("-32051")))
         })?;
         // The conversation is as it was.
         let turns = json!([conversation(), { "limit": 10 }]);

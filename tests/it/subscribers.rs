@@ -160,7 +160,8 @@ fn who_takes_nothing_for_too_long_loses_the_connection() -> anyhow::Result<()> {
         ("OMBRA__RPC__LIMITS__WEBSOCKETS_MAX", 1),
     ])?;
     let mut stuck = scene.subscribe("transactions")?;
-    assert!(scene.subscribe("transactions").is_err(), "there is one place");
+    let refused = scene.subscribe("transactions").expect_err("there is one place");
+    assert!(refused.to_string().contains(" 429 "), "{refused:#}");
     let sent = scene.upload("blob")?;
     let mut next = wait_for("the place to be free", || Ok(scene.subscribe("transactions").ok()))?;
     let mut seen = 0;

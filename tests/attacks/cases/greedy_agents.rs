@@ -101,7 +101,7 @@ fn play(rpc: SocketAddr, miners: &[Miner]) -> anyhow::Result<String> {
 /// Asks for what never ends and for what is too much, until the others have what they paid for; the longest
 /// that a call took.
 fn attack(rpc: SocketAddr, over: &AtomicBool) -> anyhow::Result<Duration> {
-    let mut longest = Duration::ZERO;
+    let (mut longest, mut answers) = (Duration::ZERO, 0);
     for number in 0.. {
         if over.load(Ordering::Relaxed) && number >= GREEDY {
             break;
@@ -114,8 +114,10 @@ fn attack(rpc: SocketAddr, over: &AtomicBool) -> anyhow::Result<Duration> {
         longest = longest.max(began.elapsed());
         for member in call["rounds"][0]["members"].as_array().into_iter().flatten() {
             ensure!(member["reveal"]["outcome"] == expected, "{name}: {member}");
+            answers += 1;
         }
     }
+    ensure!(answers > 0, "nobody was a member of a greedy call");
     ensure!(longest < GREEDY_MAX, "a greedy call took {longest:.1?}");
     Ok(longest)
 }

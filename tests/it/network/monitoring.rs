@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use testkit::dashboards::{
-    Dashboard, MINERS, NODES, OF_PROMETHEUS, alert_queries, list, names, packaged,
+    Dashboard, GATEWAYS, MINERS, NODES, OF_PROMETHEUS, alert_queries, list, names, packaged,
 };
 use testkit::http::Connection;
 use testkit::net::Net;
@@ -71,6 +71,7 @@ fn fits_together(name: &str, panels_min: usize) -> anyhow::Result<()> {
 fn the_panels_of_the_dashboards_fit_together() -> anyhow::Result<()> {
     fits_together(NODES, 20)?;
     fits_together(MINERS, 20)?;
+    fits_together(GATEWAYS, 20)?;
     let sources = packaged("grafana/datasources.yaml")?;
     assert!(sources.contains("uid: prometheus\n"), "the source that the panels name is provided");
     Ok(())

@@ -121,7 +121,8 @@ fn calls_are_shown_with_the_command_that_goes_on() -> anyhow::Result<()> {
     let file = scene.write("results.json", r#"{"call_0":"12","call_9":"x"}"#)?;
     let refused = scene.ombra(&["run", "--resume", run, "--results", &file, "--dev", "0"])?;
     let expected = "no call \"call_9\" is waiting for a result; waiting: call_0";
-    assert!(errors(&refused).contains(expected));
+    assert_eq!(Some(2), refused.status.code());
+    assert!(errors(&refused).contains(expected), "{}", errors(&refused));
     Ok(())
 }
 

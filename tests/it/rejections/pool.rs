@@ -83,6 +83,7 @@ fn a_full_pool_refuses_and_takes_the_same_once_blocks_have_made_room() -> anyhow
     let mut outcomes = scene.send_together(&texts)?;
     let refused = outcomes.split_off(first.len());
     let taken = all_taken(outcomes);
+    assert_eq!(rest.len(), refused.len());
     for outcome in refused {
         let error = outcome.expect_err("the pool has no room");
         assert_eq!(json!([-32050, "POOL_FULL"]), json!([error["code"], error["data"]["code"]]));

@@ -161,6 +161,7 @@ impl Scene {
                 (_, outcome) => panic!("{index}, {}: {outcome:?}", texts[index]),
             }
         }
+        assert_eq!((cases.len() + 1, cases.len()), (taken.len(), told.len()));
         for (case, error) in cases.iter().zip(&told) {
             case.assert_told(error);
         }

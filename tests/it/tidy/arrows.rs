@@ -128,7 +128,9 @@ fn packages() -> Vec<Package> {
     let output = command.output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    list(&metadata["packages"]).map(package).collect()
+    let packages: Vec<Package> = list(&metadata["packages"]).map(package).collect();
+    assert!(!packages.is_empty(), "cargo names the packages");
+    packages
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

@@ -66,7 +66,7 @@ fn collected(node: &Node) -> anyhow::Result<()> {
     ensure!(call["status"] == "success", "{call}");
     let answers = call["answers"].as_array().context("answers")?;
     ensure!(answers.len() == MINERS.len(), "{call}");
-    for member in members(&call) {
+    for member in members(&call)? {
         let reveal = &member["reveal"];
         let usage = |name: &str| reveal[name].as_u64().unwrap_or_default();
         ensure!(usage("inputTokens") > 10 && usage("outputTokens") > 0, "{member}");
@@ -83,7 +83,7 @@ fn collected(node: &Node) -> anyhow::Result<()> {
 /// something else.
 fn structured(node: &Node) -> anyhow::Result<()> {
     let call = call(node, "count", "How many legs has a dog? A dog has 4 legs.", "threshold:1")?;
-    for member in members(&call) {
+    for member in members(&call)? {
         let outcome = &member["reveal"]["outcome"];
         ensure!(outcome == "success" || outcome == "failure", "{member}");
     }
@@ -94,7 +94,7 @@ fn structured(node: &Node) -> anyhow::Result<()> {
 fn compared(node: &Node) -> anyhow::Result<()> {
     let call = call(node, "capital", "What is the capital of Italy?", "majority")?;
     ensure!(call["status"] != "success", "{call}");
-    for member in members(&call) {
+    for member in members(&call)? {
         ensure!(member["reveal"]["outcome"] == "unable", "{member}");
         let why = member["reveal"]["reason"].as_str().unwrap_or_default();
         ensure!(why.contains("differ from miner to miner"), "{member}");
@@ -122,8 +122,9 @@ fn ombra(node: &Node, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn members(call: &Value) -> impl Iterator<Item = &Value> {
-    call["rounds"][0]["members"].as_array().into_iter().flatten()
+fn members(call: &Value) -> anyhow::Result<&[Value]> {
+    let members = call["rounds"][0]["members"].as_array().filter(|members| !members.is_empty());
+    members.map(Vec::as_slice).with_context(|| format!("nobody was drawn: {call}"))
 }
 
 fn settings(llama: SocketAddr) -> String {
