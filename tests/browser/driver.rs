@@ -263,11 +263,14 @@ impl Browser {
         Ok(())
     }
 
-    /// What the page and the browser complained about since the last time.
+    /// What the page and the browser complained about since the last time; the browser's own pages, such as
+    /// the first one, are not ours.
     pub(crate) fn complaints(&self) -> anyhow::Result<Vec<String>> {
         let entries = self.post("/se/log", &json!({ "type": "browser" }))?;
-        let entries = entries.as_array().into_iter().flatten();
-        Ok(entries.filter_map(|entry| entry["message"].as_str().map(str::to_owned)).collect())
+        let messages = entries.as_array().context("a list of messages")?.iter();
+        let messages = messages.filter_map(|entry| entry["message"].as_str());
+        let of_pages = messages.filter(|message| !message.starts_with("chrome://"));
+        Ok(of_pages.map(str::to_owned).collect())
     }
 
     /// Whether a script has opened a dialog of the browser.
