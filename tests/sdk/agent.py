@@ -62,19 +62,6 @@ def blobs(client, url, owner):
     same("nosniff", answer.headers["x-content-type-options"])
     spent += 100 * upload(owner, "thought", "gând".encode(), "text/plain")
     refused(404, "NOT_FOUND", get, client, "/api/blob/nothing")
-    refused(
-        422,
-        "BLOB_EXISTS",
-        client.chain.submit_tx,
-        owner.draft(
-            "SOCIAL_BLOB_INIT",
-            blobId="thought",
-            contentType="a",
-            totalBytes=1,
-            totalChunks=1,
-            contentHash=NOWHERE,
-        ),
-    )
     return spent
 
 
@@ -105,8 +92,6 @@ def conversation(client, alice, bob, topic):
     rest = get(client, f"{AGENT}/conversation/{topic}", limit=1, cursor=page["nextCursor"])
     same(told["turns"], page["turns"] + rest["turns"])
     same([], get(client, f"{AGENT}/conversation/{NOWHERE}")["turns"])
-    bad = {**say, "content": "x", "parentTurnHash": NOWHERE}
-    refused(422, "TURN_NOT_FOUND", client.chain.submit_tx, alice.draft("CHAT_TURN", **bad))
     return 100
 
 
@@ -119,8 +104,6 @@ def whole_run(client, alice, bob, topic):
     run = run_id(alice.address, alice.nonce, PROMPT)
     request = {**alice.request(PROMPT, 1_000_000, topic), "agentRunId": run}
     request |= {"toolsWhitelist": ["calc", "web"], "modelHint": "any"}
-    wrong = alice.draft("AGENT_REQUEST", **{**request, "agentRunId": NOWHERE})
-    refused(422, "RUN_ID_MISMATCH", client.chain.submit_tx, wrong)
     asked = alice.send("AGENT_REQUEST", **request)
     same([run], runs_of(client, "by-status/pending"))
     same("1000000", client.chain.get_account(alice.address)["escrowed"])
@@ -128,9 +111,6 @@ def whole_run(client, alice, bob, topic):
     bob.send("MINER_REGISTER", name="bob", capabilities=["chat"], modelInfo="a person")
     claimed = bob.send("AGENT_CLAIM", **bob.claim(run))
     same(([run], []), (runs_of(client, "by-status/claimed"), runs_of(client, "by-status/pending")))
-    refused(
-        422, "RUN_NOT_PENDING", client.chain.submit_tx, alice.draft("AGENT_CANCEL", agentRunId=run)
-    )
 
     step = {"agentRunId": run, "outputTokens": 2_000, "outputHash": sha256_hex(b"one")}
     steps = [bob.send("AGENT_STEP", stepIndex=0, **step, toolCalls=[TOOL])]
@@ -166,6 +146,8 @@ def whole_run(client, alice, bob, topic):
     whose = (f"by-submitter/{alice.address}", f"by-miner/{bob.address}", "by-status/completed")
     for where in whose:
         same([run], runs_of(client, where))
+    for where in (f"by-submitter/{NOBODY}", f"by-miner/{NOBODY}", "by-status/failed"):
+        same([], runs_of(client, where))
     same("0", client.chain.get_account(alice.address)["escrowed"])
     same("4000", client.chain.get_stats()["recentRewards"])
     entry = client.miners.get_by_address(bob.address)
@@ -193,18 +175,6 @@ def taken_back(client, alice, done):
     )
 
 
-def refusals(client):
-    refused(404, "NOT_FOUND", get, client, f"{AGENT}/run/{NOWHERE}")
-    refused(404, "NOT_FOUND", get, client, f"{AGENT}/run/{NOWHERE}/steps")
-    refused(400, "INVALID_PARAMS", get, client, f"{AGENT}/run/7")
-    refused(400, "INVALID_PARAMS", get, client, f"{AGENT}/by-status/finished")
-    refused(400, "INVALID_PARAMS", get, client, f"{AGENT}/by-miner/me")
-    refused(400, "INVALID_PARAMS", lambda: get(client, f"{AGENT}/by-status/pending", limit=0))
-    refused(400, "INVALID_PARAMS", lambda: get(client, f"{AGENT}/by-status/pending", cursor="?"))
-    for where in (f"by-submitter/{NOBODY}", f"by-miner/{NOBODY}", "by-status/failed"):
-        same([], runs_of(client, where))
-
-
 def main(url):
     client = connect(url)
     alice, bob = Account(client, 0), Account(client, 1)
@@ -214,7 +184,6 @@ def main(url):
     burned += 2 * conversation(client, alice, bob, topic)
     done = whole_run(client, alice, bob, topic)
     taken_back(client, alice, done)
-    refusals(client)
     same(str(burned + 100 + 200), client.tokenomics.get_supply()["burned"])
     print(json.dumps({"nonces": [alice.nonce, bob.nonce]}))
 

@@ -85,7 +85,7 @@ def the_sdk_opens_what_the_node_wrote(keys, folder, wallets):
         raise AssertionError("the SDK opened a file with a wrong password")
 
 
-def a_wrong_password_or_a_damaged_file_is_told(keys, folder):
+def a_wrong_password_is_told(keys, folder):
     file = folder / "words.enc"
     for arguments in (["show", file], ["export", file, "--secret", "private-key"]):
         ended = keys.run(*arguments, password="wrong")
@@ -94,21 +94,6 @@ def a_wrong_password_or_a_damaged_file_is_told(keys, folder):
         assert "password" in ended.stderr, ended.stderr
     ended = keys.run("import", "other", "--file", file, password="wrong")
     assert ended.returncode != 0 and "password" in ended.stderr, ended
-    blob = json.loads(file.read_text())
-    damages = [
-        {**blob, "v": 2},
-        {**blob, "ciphertext": blob["ciphertext"][:-2]},
-        {**blob, "iv": "00" * 12},
-        {**blob, "salt": "zz"},
-        {"salt": blob["salt"]},
-        [],
-    ]
-    for damage in damages:
-        damaged = folder / "damaged.enc"
-        damaged.write_text(json.dumps(damage))
-        damaged.chmod(0o600)
-        ended = keys.run("show", damaged)
-        assert ended.returncode in (1, 2) and "panicked" not in ended.stderr, (damage, ended)
 
 
 def main(program, folder):
@@ -116,7 +101,7 @@ def main(program, folder):
     keys = Keys(program, folder)
     wallets = the_node_opens_what_the_sdk_wrote(keys, folder)
     the_sdk_opens_what_the_node_wrote(keys, folder, wallets)
-    a_wrong_password_or_a_damaged_file_is_told(keys, folder)
+    a_wrong_password_is_told(keys, folder)
     print(
         json.dumps(
             {"listed": sorted(entry["name"] for entry in json.loads(keys("list", "--json")))}

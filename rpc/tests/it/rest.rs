@@ -1,5 +1,6 @@
 //! REST as the public clients meet it.
 
+use rpc::Limits;
 use serde_json::{Value, json};
 use types::build::{Envelope, build_tx};
 use types::{Address, CheckedTx, Hash, Keypair, Params};
@@ -101,6 +102,21 @@ async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
 }
 
 #[tokio::test]
+async fn a_page_of_whole_blocks_ends_early_when_they_are_large_and_names_the_next() {
+    let limits = Limits { page_bytes_max: 1, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    for nonce in 0..3 {
+        server.world.accept(&transfer(1, nonce));
+        server.world.commit();
+    }
+    for (from, next) in [(1, json!(2)), (2, json!(3)), (3, Value::Null)] {
+        let page = server.found(&format!("/api/chain/blocks-full?from={from}")).await;
+        let block = server.found(&format!("/api/chain/block/{from}")).await;
+        assert_eq!((&json!([block]), &next), (&page["blocks"], &page["nextFrom"]), "from {from}");
+    }
+}
+
+#[tokio::test]
 async fn genesis_is_block_0() {
     let server = TestServer::start().await;
     let genesis = server.found("/api/chain/genesis").await;
@@ -143,6 +159,17 @@ async fn what_is_wrong_with_a_request_is_told_with_the_right_status() {
         ("/api/chain/blocks-full?from=1&to=501".to_owned(), 400, "INVALID_PARAMS"),
         ("/api/agent/v6/by-status/asleep".to_owned(), 400, "INVALID_PARAMS"),
         (format!("/api/agent/v6/run/{unknown}"), 404, "NOT_FOUND"),
+        (format!("/api/agent/v6/run/{unknown}/steps"), 404, "NOT_FOUND"),
+        ("/api/agent/v6/run/7".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/agent/v6/by-miner/me".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/agent/v6/by-status/pending?limit=0".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/agent/v6/by-status/pending?cursor=%3F".to_owned(), 400, "INVALID_PARAMS"),
+        (format!("/api/chain/block/{unknown}"), 404, "NOT_FOUND"),
+        ("/api/chain/block/-1".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks?offset=-1".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/account/nobody".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/wallet/balance/nobody".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/tokenomics/holders?limit=0".to_owned(), 400, "INVALID_PARAMS"),
         ("/api/blob/none".to_owned(), 404, "NOT_FOUND"),
         ("/api/tasks/active".to_owned(), 404, "NOT_SUPPORTED"),
         ("/api/chain/task/7".to_owned(), 404, "NOT_SUPPORTED"),
@@ -364,7 +391,8 @@ async fn rubbish_instead_of_a_transaction_is_the_clients_fault() {
     let server = TestServer::start().await;
     let two_texts = "{\"tx\":{},\"tx\":{}}";
     let forged = "{\"tx\":{},\"signature\":\"00\"}";
-    for body in ["", "{", "[]", "{}", "{\"tx\":1}", forged, two_texts, "\u{fffd}"] {
+    let more = "{\"a\":1}{";
+    for body in ["", "{", "[]", "{}", "{\"tx\":1}", forged, two_texts, more, "\u{fffd}"] {
         let (status, answer) = server.post_to("/api/chain/tx", body).await;
         assert_eq!(400, status, "{body}: {answer}");
         let json: Value = serde_json::from_str(&answer).unwrap();

@@ -103,20 +103,31 @@ async fn a_client_follows_the_runs_of_an_account() {
 async fn what_is_wrong_with_a_message_is_told_and_the_socket_stays_open() {
     let server = TestServer::start().await;
     let mut socket = Socket::open(&server).await;
-    for rubbish in [
-        json!("what?"),
-        json!({ "action": "dance" }),
-        json!({ "action": "subscribe" }),
-        json!({ "action": "subscribe", "channel": "weather" }),
-        json!({ "action": "subscribe", "channel": "txs", "address": "me" }),
-        json!({ "action": "subscribe", "channel": "blocks", "address": key(1).address() }),
-        json!({ "action": "subscribe", "channel": "agent", "minerId": "ab".repeat(32) }),
-        json!({ "action": "unsubscribe", "channel": "txs" }),
-    ] {
-        socket.say(rubbish.clone()).await;
+    let of = |message: Value| Message::text(message.to_string());
+    let wrong = [
+        Message::text(""),
+        Message::text("{"),
+        Message::text("[]"),
+        Message::text("{}"),
+        Message::binary(br#"{"action":"ping"}"#.to_vec()),
+        of(json!("what?")),
+        of(json!({ "action": "dance" })),
+        of(json!({ "action": "subscribe" })),
+        of(json!({ "action": "subscribe", "channel": "weather" })),
+        of(json!({ "action": "subscribe", "channel": "txs", "address": "me" })),
+        of(json!({ "action": "subscribe", "channel": "blocks", "address": key(1).address() })),
+    ];
+    let absent = [
+        of(json!({ "action": "subscribe", "channel": "agent", "minerId": "ab".repeat(32) })),
+        of(json!({ "action": "unsubscribe", "channel": "txs" })),
+    ];
+    let wrong = wrong.into_iter().map(|message| (message, "INVALID_PARAMS"));
+    for (message, code) in wrong.chain(absent.into_iter().map(|message| (message, "NOT_FOUND"))) {
+        socket.0.send(message.clone()).await.unwrap();
         let answer = socket.hear_json().await;
-        assert_eq!(json!("error"), answer["type"], "{rubbish}");
-        assert!(answer["error"].is_string() && answer["code"].is_string(), "{answer}");
+        let told = (&answer["type"], &answer["code"]);
+        assert_eq!((&json!("error"), &json!(code)), told, "{message}: {answer}");
+        assert!(answer["error"].is_string(), "{message}: {answer}");
     }
     socket.say(json!({ "action": "ping" })).await;
     assert_eq!(json!("pong"), socket.hear_json().await["type"]);

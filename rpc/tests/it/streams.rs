@@ -186,19 +186,47 @@ async fn streams_end_with_the_node() {
 
 #[tokio::test]
 async fn who_asks_too_fast_is_told_when_to_come_back() {
-    let rate = RateLimits { requests_per_second: 1, burst: 3, ..RateLimits::default() };
+    let rate = RateLimits {
+        requests_per_second: 1,
+        burst: 3,
+        keys: vec!["key".to_owned()],
+        key_requests_per_second: 1_000,
+        ..RateLimits::default()
+    };
     let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "ombra_getSupply", "params": [] });
     let batch = Value::Array(vec![call.clone(), call]).to_string();
     let (_, answers) = server.post(&batch).await;
     assert!(!answers.contains("RATE_LIMITED"), "each call of two counts: {answers}");
     assert_eq!(200, server.get("/api/chain/height").await.0, "the third");
-    let (status, body) = server.get("/api/chain/height").await;
-    assert_eq!(429, status);
-    assert!(body.contains("RATE_LIMITED"), "{body}");
+    let refused = answer(&server, "x-api-key: another\r\n").await;
+    assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("RATE_LIMITED"), "{refused}");
+    let standing = ["limit: 3", "remaining: 0", "reset: 3"].map(|it| format!("x-ratelimit-{it}\r\n"));
+    for line in standing.iter().map(String::as_str).chain(["retry-after: 1\r\n"]) {
+        assert!(refused.contains(line), "{line}{refused}");
+    }
     let (_, answers) = server.post(&batch).await;
     assert!(answers.contains("RATE_LIMITED") && answers.contains("retryAfterMs"), "{answers}");
     assert_eq!(200, server.get("/healthz").await.0, "health is free");
+    for _ in 0..50 {
+        let answered = answer(&server, "x-api-key: key\r\n").await;
+        assert!(answered.starts_with("HTTP/1.1 200 "), "who has a key: {answered}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_hears_of_a_limit_where_there_is_none() {
+    let server = TestServer::start().await;
+    for header in ["", "x-api-key: key\r\n"] {
+        let answered = answer(&server, header).await;
+        assert!(answered.starts_with("HTTP/1.1 200 "), "{header}: {answered}");
+        assert!(!answered.contains("x-ratelimit"), "{header}: {answered}");
+    }
+}
+
+/// The whole answer to a question for the height with this header.
+async fn answer(server: &TestServer, header: &str) -> String {
+    String::from_utf8(server.get_whole("/api/chain/height", header).await).unwrap()
 }
 
 #[tokio::test]

@@ -30,12 +30,6 @@ pub(super) fn quick() -> Params {
     Params { min_block_interval_ms: 50, ..Params::default() }
 }
 
-/// Puts a key and a genesis with a late fork into a folder, in which `ombra dev` goes on.
-pub(crate) fn before_the_fork(folder: &Path) -> anyhow::Result<()> {
-    let forks = Forks { v6: V6_HEIGHT, ..Forks::default() };
-    begin_chain(folder, "before-the-fork", forks, quick())
-}
-
 /// Puts a key and a genesis with these forks and parameters into a folder, in which `ombra dev` goes on.
 pub(super) fn begin_chain(
     folder: &Path,

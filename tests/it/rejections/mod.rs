@@ -22,8 +22,6 @@ use std::collections::BTreeSet;
 
 use types::Code;
 
-pub(crate) use fork::before_the_fork;
-
 const GROUPS: [&[Code]; 11] = [
     texts::CODES,
     fork::CODES,

@@ -101,8 +101,12 @@ mod tests {
         let rejected = |code| RpcError::from(Rejection::new(code, "nonce", 4, "5"));
         let statuses = [
             (rejected(Code::NonceStale), 409),
+            (rejected(Code::NonceTooHigh), 409),
+            (rejected(Code::NonceTaken), 409),
             (rejected(Code::ForkNotActive), 403),
             (rejected(Code::BadSignature), 400),
+            (rejected(Code::Malformed), 400),
+            (rejected(Code::AddressMismatch), 400),
             (rejected(Code::InsufficientBalance), 422),
             (rejected(Code::SenderLimit), 422),
             (rejected(Code::PoolFull), 503),
