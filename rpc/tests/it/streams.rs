@@ -201,7 +201,8 @@ async fn who_asks_too_fast_is_told_when_to_come_back() {
     assert_eq!(200, server.get("/api/chain/height").await.0, "the third");
     let refused = answer(&server, "x-api-key: another\r\n").await;
     assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("RATE_LIMITED"), "{refused}");
-    let standing = ["limit: 3", "remaining: 0", "reset: 3"].map(|it| format!("x-ratelimit-{it}\r\n"));
+    let standing =
+        ["limit: 3", "remaining: 0", "reset: 3"].map(|it| format!("x-ratelimit-{it}\r\n"));
     for line in standing.iter().map(String::as_str).chain(["retry-after: 1\r\n"]) {
         assert!(refused.contains(line), "{line}{refused}");
     }
