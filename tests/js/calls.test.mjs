@@ -101,23 +101,6 @@ function skipPauses(t) {
   return pauses;
 }
 
-test("a call for which nobody works is tried again, and costs only its places in blocks", async (t) => {
-  const pauses = skipPauses(t);
-  const [before, from] = [await node.rpc("ombra_getAccount", [caller.address]), await node.nextNonce(caller.address)];
-  const prices = { perCall: "1", promptPerM: "0", completionPerM: "0", fuelPerG: "0" };
-  const limits = { inputTokens: 100, outputTokens: 100, fuel: 0, resultBytes: 512 };
-  const asked = { agentId: market.agentId, ...ASKED, prices, limits, maxFee: "10000" };
-  const told = await callAgent(node, caller, asked, { until: "settled", tries: 2 });
-  assert.deepEqual([told.status, told.values, told.tries, told.call.refund], ["unassigned", null, 2, "10000"]);
-  assert.deepEqual([pauses, told.tx.nonce], [[2000], from + 1]);
-  const ids = await Promise.all([0, 1].map(async (later) => computeCallId(await node.chainId(), caller.address, from + later)));
-  const calls = await Promise.all(ids.map((callId) => readCall(node, callId)));
-  assert.deepEqual(calls.map(({ status, prices }) => [status, prices.perCall]), Array(2).fill(["unassigned", "1"]));
-  const after = await node.rpc("ombra_getAccount", [caller.address]);
-  const fees = BigInt(before.balance) - BigInt(after.balance);
-  assert.ok(fees > 0n && fees < 10000n, `${fees}`);
-});
-
 test("a call that found too few miners is answered at the next try", async (t) => {
   const pauses = skipPauses(t);
   const later = client();

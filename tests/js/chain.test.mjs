@@ -2,8 +2,7 @@
 // protects runs on chains that can.
 
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
 import { Client, Key, protection } from "../../examples/js/ombra.js";
 
@@ -11,38 +10,35 @@ const HOME = { chainId: "home", genesisHash: "11".repeat(32) };
 const AWAY = { chainId: "away", genesisHash: "22".repeat(32) };
 const BEFORE_V7 = { chatTurnFee: "100" };
 const FROM_V7 = { ...BEFORE_V7, baseFee: "10" };
-let [server, url, named, sent, schedule] = [null, null, HOME, [], BEFORE_V7];
+let [named, sent, schedule] = [HOME, [], BEFORE_V7];
 
-before(async () => {
-  server = createServer(async (request, response) => {
-    let body = "";
-    for await (const part of request) body += part;
-    const { id, method, params } = JSON.parse(body);
-    if (method === "ombra_sendTransaction") sent.push(params[0]);
+/** A client of a node that says what stands above. */
+class Scripted extends Client {
+  async rpc(method, [first] = []) {
+    if (method === "ombra_sendTransaction") sent.push(first);
     const answers = {
       ombra_chainInfo: named,
       ombra_getAccount: { pendingNonce: 0 },
       ombra_feeSchedule: schedule,
-      ombra_sendTransaction: { hash: params[0]?.hash },
+      ombra_sendTransaction: { hash: first?.hash },
     };
-    response.end(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }));
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  url = `http://127.0.0.1:${server.address().port}`;
-});
+    return answers[method];
+  }
+}
 
-after(() => server.close());
+/** A client that expects this chain. */
+const client = (chain) => new Scripted(undefined, { chain });
 
-const pay = async (client) => {
+const pay = async (node) => {
   const key = await Key.fromPrivateKey("01".repeat(32));
-  return client.submit(key, "TRANSFER", { to: key.address, amount: "1" });
+  return node.submit(key, "TRANSFER", { to: key.address, amount: "1" });
 };
 
 test("nothing is signed on the word of a node of another chain", async () => {
   [named, sent] = [AWAY, []];
   const expected = [HOME, { chainId: "home" }, { ...AWAY, genesisHash: HOME.genesisHash }];
   for (const chain of expected) {
-    const refused = await pay(new Client(url, { chain })).catch((error) => error);
+    const refused = await pay(client(chain)).catch((error) => error);
     assert.equal(refused.code, "OTHER_CHAIN");
     assert.deepEqual(refused.data.got, AWAY);
     for (const part of [AWAY.chainId, AWAY.genesisHash, chain.chainId]) {
@@ -54,11 +50,11 @@ test("nothing is signed on the word of a node of another chain", async () => {
 
 test("the chain that was given is signed for, and the first one otherwise", async () => {
   [named, sent] = [HOME, []];
-  assert.equal((await pay(new Client(url, { chain: HOME }))).chainId, "home");
-  const client = new Client(url);
-  assert.deepEqual(await client.chain(), HOME);
+  assert.equal((await pay(client(HOME))).chainId, "home");
+  const node = client();
+  assert.deepEqual(await node.chain(), HOME);
   named = AWAY;
-  assert.equal((await pay(client)).chainId, "home");
+  assert.equal((await pay(node)).chainId, "home");
   assert.equal(sent.length, 2);
 });
 
@@ -67,7 +63,7 @@ async function asked(fields, options) {
   [named, sent] = [HOME, []];
   const key = await Key.fromPrivateKey("01".repeat(32));
   const terms = { prompt: "?", maxFee: "1000000", maxSteps: 1, ...fields };
-  await new Client(url).submit(key, "AGENT_REQUEST", terms, options);
+  await client().submit(key, "AGENT_REQUEST", terms, options);
   const names = Object.keys(sent[0]);
   const own = names.slice(names.indexOf("timestamp") + 1, names.indexOf("chainId"));
   return Object.fromEntries(own.map((name) => [name, sent[0][name]]));
