@@ -6,6 +6,7 @@ import { test } from "node:test";
 import * as ombra from "../../examples/js/ombra.js";
 import { request, settledCall } from "./support/call.mjs";
 import { ABI, ELECTIONS, MARKET } from "./support/repository.mjs";
+import { heldOf, QUESTION, Scripted } from "./support/scripted.mjs";
 
 const { AgentMethod, agentMethods, checkCall, drawMembers, priceOf, verifyElection } = ombra;
 
@@ -106,44 +107,27 @@ test("the seat of a candidate that works at as much as it can stays empty", asyn
   }
 });
 
-/** A node with one agent, which estimates. */
-async function nodeWith({ deterministic, eligible = 3, metadataHash }) {
-  const metadata = JSON.stringify({ name: "judge", abi: [ABI[0].method] });
-  const owner = "0de4bf8ed54bbd167495522b71b48a7e37b0d933";
-  const agentId = await ombra.computeAgentId(owner, "judge");
-  const hash = metadataHash ?? (await ombra.computeContentHash(metadata));
-  const agent = { agentId, owner, metadata, version: { version: "1.2.0", deterministic, metadataHash: hash } };
-  const estimate = { prices: MARKET.prices[0].prices, limits: { fuel: 1 }, maxFee: "4000", eligible, needed: 3 };
-  const asked = [];
-  const rpc = async (method, params) => {
-    asked.push(params[0]);
-    return { ombra_getAgent: agent, ombra_estimateCall: estimate }[method];
-  };
-  return { rpc, asked, question: { agentId, method: "f", args: ABI[0].values } };
-}
-
 test("what a question leaves out is estimated, and follows from the agent", async () => {
   const onResult = [{ when: "success", to: "1".repeat(40), amount: 7n }];
-  const compared = await nodeWith({ deterministic: true });
-  const { fields } = await ombra.prepareCall(compared, { ...compared.question, onResult });
+  const { fields } = await ombra.prepareCall(new Scripted({}), { ...QUESTION, onResult });
   const { payload, prices, limits, ...others } = fields;
   assert.equal(payload, ABI[0].selector + ABI[0].encoded);
-  const known = { agentId: compared.question.agentId, agentVersion: "1.2.0", consensus: "majority", committeeSize: 3 };
-  assert.deepEqual(others, { ...known, timeoutMs: 60000, onResult, maxFee: "4007" });
-  const differing = await nodeWith({ deterministic: false });
-  const collected = await ombra.prepareCall(differing, { ...differing.question, committeeSize: 5 });
+  const known = { agentId: QUESTION.agentId, agentVersion: "1.0.0", consensus: "majority", committeeSize: 3 };
+  assert.deepEqual(others, { ...known, timeoutMs: 60000, onResult, maxFee: `${Number(heldOf("1000")) + 7}` });
+  const differing = new Scripted({ deterministic: false });
+  const collected = await ombra.prepareCall(differing, { ...QUESTION, committeeSize: 5 });
   assert.deepEqual([collected.fields.consensus, collected.fields.threshold], ["threshold", 3]);
-  assert.equal(differing.asked[1].threshold, 3);
+  assert.equal(differing.estimated[0].threshold, 3);
 });
 
 test("nothing is prepared of metadata that is not that of its hash, or for too few miners", async () => {
-  const changed = await nodeWith({ deterministic: true, metadataHash: "0".repeat(64) });
-  await assert.rejects(ombra.prepareCall(changed, changed.question), { code: "AGENT_UNFIT" });
-  const other = await nodeWith({ deterministic: true });
-  const asked = { ...other.question, agentId: "1".repeat(64) };
-  await assert.rejects(ombra.prepareCall(other, asked), { code: "AGENT_UNFIT" });
-  const few = await nodeWith({ deterministic: true, eligible: 2 });
-  await assert.rejects(ombra.prepareCall(few, few.question), { code: "TOO_FEW_MINERS" });
+  for (const [node, question, word] of [
+    [new Scripted({ metadataHash: "0".repeat(64) }), QUESTION, "AGENT_UNFIT"],
+    [new Scripted({}), { ...QUESTION, agentId: "1".repeat(64) }, "AGENT_UNFIT"],
+    [new Scripted({ eligible: [2] }), QUESTION, "TOO_FEW_MINERS"],
+  ]) {
+    await assert.rejects(ombra.prepareCall(node, question), { code: word });
+  }
 });
 
 /** A copy of the call with one thing changed. */

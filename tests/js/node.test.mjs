@@ -1,4 +1,4 @@
-// The library and a node: every kind is included, and the node writes and hashes it the same way.
+// The library and a node: the node writes and hashes every kind the same way, and includes those of its forks.
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";

@@ -7,10 +7,11 @@ use futures::{AsyncReadExt as _, AsyncWriteExt as _, StreamExt as _};
 use libp2p::futures::{AsyncRead, AsyncWrite};
 use libp2p::request_response::{self, Event, Message, ProtocolSupport};
 use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
-use libp2p::{Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, noise, tcp, yamux};
+use libp2p::{PeerId, StreamProtocol, Swarm, identify};
 use types::Hash;
 
-use crate::support::{DoubleChain, Node, config, eventually, home_network};
+use crate::support::rogue::dialling;
+use crate::support::{DoubleChain, Node, config, eventually};
 
 /// All bytes of a stream, whatever they are.
 #[derive(Clone, Default)]
@@ -88,18 +89,7 @@ impl Double {
             [(protocol, ProtocolSupport::Full)],
             request_response::Config::default(),
         );
-        let mut swarm = SwarmBuilder::with_new_identity()
-            .with_tokio()
-            .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)
-            .expect("a transport")
-            .with_behaviour(|key| {
-                let identify = identify::Config::new(home_network().version(), key.public());
-                Behaviour { identify: identify::Behaviour::new(identify), questions }
-            })
-            .expect("a behaviour")
-            .build();
-        let address: Multiaddr = node.address().parse().expect("an address");
-        swarm.dial(address).expect("a dial");
+        let mut swarm = dialling(node, |identify| Behaviour { identify, questions });
         let node = loop {
             if let SwarmEvent::ConnectionEstablished { peer_id, .. } =
                 swarm.select_next_some().await

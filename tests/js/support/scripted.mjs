@@ -27,7 +27,10 @@ async function unanswered({ from, payload, prices, limits, ...tx }, status) {
   };
 }
 
-/** A client of a node whose calls end as `ends` says, and which suggests one of `perCalls` after the other. */
+/**
+ * A client of a node whose calls end as `ends` says, and which suggests one of `perCalls` after the other.
+ * What else is given is said of the agent's version.
+ */
 export class Scripted extends Client {
   /** The calls that were sent. */
   sent = [];
@@ -36,17 +39,19 @@ export class Scripted extends Client {
   #ends;
   #perCalls;
   #eligible;
+  #version;
 
-  constructor({ ends, perCalls = ["1000"], eligible = [] }) {
+  constructor({ ends, perCalls = ["1000"], eligible = [], ...version }) {
     super();
-    [this.#ends, this.#perCalls, this.#eligible] = [ends, [...perCalls], [...eligible]];
+    [this.#ends, this.#perCalls, this.#eligible, this.#version] = [ends, [...perCalls], [...eligible], version];
   }
 
   async rpc(method, [first] = []) {
     const answers = {
       ombra_getAgent: async () => {
         const metadataHash = await computeContentHash(METADATA);
-        return { ...QUESTION, owner: OWNER, metadata: METADATA, version: { version: "1.0.0", deterministic: true, metadataHash } };
+        const version = { version: "1.0.0", deterministic: true, metadataHash, ...this.#version };
+        return { ...QUESTION, owner: OWNER, metadata: METADATA, version };
       },
       ombra_chainInfo: () => ({ chainId: "home", genesisHash: "0".repeat(64) }),
       ombra_getAccount: () => ({ pendingNonce: 7 + this.sent.length }),

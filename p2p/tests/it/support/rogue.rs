@@ -37,17 +37,25 @@ pub(crate) fn rogue(node: &Node) -> Swarm<Behaviour> {
     let mut gossip = gossipsub::Behaviour::new(MessageAuthenticity::Anonymous, gossip)
         .expect("settings that fit together");
     gossip.subscribe(&topic()).expect("a topic");
-    let mut rogue = SwarmBuilder::with_new_identity()
+    dialling(node, |identify| Behaviour { identify, gossip })
+}
+
+/// A peer that says that it is of the network, with this behaviour, and dials the node.
+pub(crate) fn dialling<B: NetworkBehaviour>(
+    node: &Node,
+    behaviour: impl FnOnce(identify::Behaviour) -> B,
+) -> Swarm<B> {
+    let mut swarm = SwarmBuilder::with_new_identity()
         .with_tokio()
         .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)
         .expect("a transport")
         .with_behaviour(|key| {
             let identify = identify::Config::new(home_network().version(), key.public());
-            Behaviour { identify: identify::Behaviour::new(identify), gossip }
+            behaviour(identify::Behaviour::new(identify))
         })
         .expect("a behaviour")
         .build();
     let address: Multiaddr = node.address().parse().expect("an address");
-    rogue.dial(address).expect("a dial");
-    rogue
+    swarm.dial(address).expect("a dial");
+    swarm
 }
