@@ -51,17 +51,13 @@ def upload(owner, name, content, kind):
     return len(chunks)
 
 
-def blobs(client, url, owner):
-    """Bytes of two chunks come back as they were; strangers' types are harmless."""
+def blobs(url, owner):
+    """Bytes of two chunks come back as they were."""
     content = bytes(range(256)) * 1_600 + "țară 😀".encode()
     spent = 100 * upload(owner, "page_1", content, "text/html")
     answer = httpx.get(f"{url}/api/blob/page_1")
     same((200, content), (answer.status_code, answer.content))
-    same("application/octet-stream", answer.headers["content-type"])
-    same("text/html", answer.headers["x-blob-content-type"])
-    same("nosniff", answer.headers["x-content-type-options"])
     spent += 100 * upload(owner, "thought", "gând".encode(), "text/plain")
-    refused(404, "NOT_FOUND", get, client, "/api/blob/nothing")
     return spent
 
 
@@ -179,7 +175,7 @@ def main(url):
     client = connect(url)
     alice, bob = Account(client, 0), Account(client, 1)
     topic = sha256_hex(f"{alice.address}|1|".encode())
-    burned = blobs(client, url, alice)
+    burned = blobs(url, alice)
     # Two turns before the run, one after it, and the fees of two steps.
     burned += 2 * conversation(client, alice, bob, topic)
     done = whole_run(client, alice, bob, topic)
