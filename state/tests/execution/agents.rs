@@ -154,15 +154,6 @@ fn an_id_that_is_not_of_sender_and_name_is_refused_where_the_text_is_json_with_a
 }
 
 #[test]
-fn a_path_of_a_fault_is_told_as_far_as_it_is_short() {
-    let mut world = world();
-    let key = "ă".repeat(2_000);
-    let rejection = register(&mut world, &format!("{{\"{key}\":1,\"{key}\":2}}"));
-    let (path, rule) = fault(&rejection);
-    assert_eq!((path.len(), rule.as_str()), (1_023 + "…".len(), "1"));
-}
-
-#[test]
 fn what_the_state_knows_is_told_in_the_order_of_the_rules() {
     let mut world = world();
     world.must(ALICE, &Sheet::model("judge", 7, &[]).by(ALICE));

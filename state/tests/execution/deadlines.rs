@@ -31,9 +31,13 @@ fn back(user_refund: u64, network_fee: u64) -> Settlement {
 #[test]
 fn a_run_that_nobody_claims_is_paid_back() {
     let mut world = World::new();
+    let is_due = |world: &World, now| sweep::is_due(&*world.memory, now).unwrap();
+    assert!(!is_due(&world, u64::MAX));
     let run = world.request(ALICE, 500, 3);
     world.next_block();
-    assert_eq!(sweep::next_deadline(&*world.memory).unwrap(), Some(START + SECOND + 900_000));
+    let deadline = START + SECOND + 900_000;
+    assert_eq!(sweep::next_deadline(&*world.memory).unwrap(), Some(deadline));
+    assert_eq!([deadline, deadline + 1].map(|now| is_due(&world, now)), [false, true]);
     // The block after this one has exactly the deadline's timestamp: not older than, not yet.
     world.next_block_after(900_000 - SECOND);
     assert_eq!(world.next_block_after(1).swept(), []);
@@ -69,17 +73,6 @@ fn a_block_says_what_it_did_and_whom_it_credited_beside_its_transactions() {
         [credit(PROPOSER, 4), credit(ALICE, 500), credit(PROPOSER, 7)],
         "fees, the refund of the old run, the reward"
     );
-}
-
-#[test]
-fn a_sweep_is_due_only_after_the_deadline() {
-    let mut world = World::new();
-    assert!(!sweep::is_due(&*world.memory, u64::MAX).unwrap());
-    world.request(ALICE, 500, 3);
-    world.next_block();
-    let deadline = START + SECOND + 900_000;
-    assert!(!sweep::is_due(&*world.memory, deadline).unwrap());
-    assert!(sweep::is_due(&*world.memory, deadline + 1).unwrap());
 }
 
 #[test]

@@ -80,14 +80,6 @@ fn a_run_leaves_its_rows_in_every_index() {
 }
 
 #[test]
-fn the_first_valid_claim_wins() {
-    let mut world = World::new();
-    let run = world.claimed(1_000, 3);
-    assert_eq!(world.refused(BOB, &claim(BOB, run)), "RUN_NOT_PENDING");
-    assert_eq!(world.run(run).miner, Some(MINER.address()));
-}
-
-#[test]
 fn a_submitter_may_mine_its_own_run() {
     let mut world = World::new();
     let run = world.request(ALICE, 10_000, 3);
@@ -113,21 +105,21 @@ fn the_reward_ends_where_the_escrow_does() {
 }
 
 #[test]
-fn a_run_that_its_miner_ends_as_timed_out_counts_as_timed_out() {
+fn every_final_status_ends_a_run_and_is_counted() {
     let mut world = World::new();
-    let run = world.claimed(300, 3);
-    world.finish(MINER, run, "timeout");
-    let figures = world.figures(MINER);
-    assert_eq!((figures.completed, figures.failed, figures.timed_out), (0, 0, 1));
-}
-
-#[test]
-fn every_final_status_ends_a_run() {
-    let mut world = World::new();
-    for status in ["completed", "failed", "timeout", "insufficient_funds", "cancelled"] {
+    for (status, completed, failed, timed_out) in [
+        ("completed", 1, 0, 0),
+        ("failed", 1, 1, 0),
+        ("timeout", 1, 1, 1),
+        ("insufficient_funds", 1, 2, 1),
+        ("cancelled", 1, 3, 1),
+    ] {
         let run = world.claimed(300, 3);
         world.finish(MINER, run, status);
         assert_eq!(world.run(run).status.as_str(), status);
+        let figures = world.figures(MINER);
+        let counted = (figures.completed, figures.failed, figures.timed_out);
+        assert_eq!(counted, (completed, failed, timed_out), "{status}");
     }
     world.next_block();
     assert_eq!(world.balance(ALICE), FUNDS);

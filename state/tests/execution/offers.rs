@@ -7,7 +7,7 @@ use types::agent::ExecutorId;
 use types::{Address, Amount, Body, Bond, BondChange, Event, Hash, Offer, Params, Prices};
 
 use crate::bodies::{bond, claim_bond, unbond};
-use crate::world::{BOB, MINER, OTHER_MINER, PROPOSER, V7, V8, Who, World, answer, claim};
+use crate::world::{MINER, OTHER_MINER, PROPOSER, V7, V8, Who, World, answer, claim};
 
 const LEAST: u64 = 1_000_000;
 
@@ -125,29 +125,6 @@ fn an_offer_replaces_the_one_before_and_says_what_it_did() {
     let told: Vec<Event> = events.transactions.into_iter().map(|it| it.event).skip(1).collect();
     let set = |offer| Event::OfferSet { executor: model(1), offer };
     assert_eq!(told, [set(Some(offered(1))), set(Some(offered(7))), set(None)]);
-}
-
-#[test]
-fn offers_count_in_the_order_of_bonds_whatever_changes_these() {
-    let mut world = world();
-    for (who, amount) in [(MINER, LEAST), (OTHER_MINER, LEAST + 2), (BOB, LEAST + 1)] {
-        world.must(who, &bond(amount));
-        world.must(who, &offer(model(1), 1));
-    }
-    let in_order = [OTHER_MINER, BOB, MINER].map(Who::address);
-    assert_eq!(counting_for(&world, model(1)), in_order);
-    world.must(MINER, &bond(2));
-    world.next_block();
-    let mut tied = [MINER, OTHER_MINER].map(Who::address);
-    tied.sort_unstable();
-    assert_eq!(counting_for(&world, model(1)), [tied[0], tied[1], BOB.address()]);
-    world.must(OTHER_MINER, &unbond(3));
-    world.next_block();
-    assert_eq!(counting_for(&world, model(1)), [MINER, BOB].map(Who::address));
-    assert_eq!(offers_of(&world, OTHER_MINER).len(), 1, "it is there, and counts with a bond");
-    world.must(OTHER_MINER, &bond(3));
-    world.next_block();
-    assert_eq!(counting_for(&world, model(1)), [tied[0], tied[1], BOB.address()]);
 }
 
 #[test]

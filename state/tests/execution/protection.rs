@@ -1,13 +1,13 @@
 //! Runs that their submitters protect from v7 on: who may claim, what is at stake, what is held, and
 //! what refusing costs whom.
 
-use state::tables::{Bonds, FiguresOfSubmitters, Runs};
+use state::tables::{Bonds, FiguresOfSubmitters};
 use types::tx::{Protection, WrittenAddress};
 use types::{Amount, Event, Hash, Params, RunStatus};
 
 use crate::bodies::{bond, protected, refuse, unbond};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, V7, Who, World, answer, claim, step,
+    ALICE, BOB, MINER, OTHER_MINER, PROPOSER, SECOND, V7, Who, World, answer, claim, step,
 };
 
 const BOND: u64 = 1_000_000;
@@ -332,22 +332,4 @@ fn the_pool_learns_what_the_end_of_a_block_did_to_a_bond() {
     // All that is left is free now, and not a micro more.
     pool.admit(&world.pool_tx(&pool, MINER, &unbond(BOND - 1_000))).unwrap();
     assert_eq!(answer(pool.admit(&world.pool_tx(&pool, MINER, &unbond(1)))), "BOND_TOO_SMALL");
-}
-
-#[test]
-fn money_is_counted_whatever_happens_to_protected_runs() {
-    // The world checks every invariant after each block; here everything happens in few of them.
-    let mut world = world();
-    let runs: Vec<Hash> = (0..4).map(|_| held(&mut world)).collect();
-    world.must(ALICE, &refuse(runs[1]));
-    world.must(MINER, &unbond(5_000));
-    claimed(&mut world);
-    world.wait(HOLD + SECOND);
-    let open: Vec<_> = runs.iter().filter(|run| world.run(**run).is_held()).collect();
-    assert_eq!(open, Vec::<&Hash>::new());
-    let circulating = world.supply().circulating().unwrap().get();
-    let balances: u64 = (1..7).map(|who| world.balance(Who(who))).sum();
-    assert_eq!(circulating, balances);
-    assert!(balances < 5 * FUNDS);
-    assert!(world.state().get::<Runs>(&runs[1]).unwrap().unwrap().is_refused);
 }
