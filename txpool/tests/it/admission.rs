@@ -6,7 +6,7 @@ use txpool::ports::AdmitError;
 use txpool::{Accepted, TxStanding};
 use types::{Account, Amount, Code};
 
-use crate::support::make::{hashes, run_of};
+use crate::support::make::hashes;
 use crate::support::world::{NOW, SKEW};
 use crate::support::{Wallet, World};
 
@@ -100,38 +100,6 @@ fn earlier_pending_spends_are_reserved() {
     world.pending(&[&a.at(1).transfer(&b, 40)]);
     assert_eq!(Account { balance: Amount::ZERO, nonce: 2 }, world.account(&a));
     assert_eq!(Account { balance: Amount::new(100), nonce: 0 }, world.account(&b));
-}
-
-#[test]
-fn money_from_a_pending_transfer_can_be_spent() {
-    let (a, b) = (Wallet::new(1), Wallet::new(2));
-    let world = World::new(txpool::Config::default(), &[(&a, 100)]);
-    assert_eq!(Code::InsufficientBalance, world.rejection(&b.at(0).transfer(&a, 50)));
-    world.pending(&[&a.at(0).transfer(&b, 60), &b.at(0).transfer(&a, 50)]);
-}
-
-#[test]
-fn a_whole_run_waits_in_the_pool_together() {
-    let (world, [a, miner, _]) = World::of_three();
-    let request = a.at(0).request();
-    let run = run_of(&request);
-    let txs = [
-        request,
-        miner.at(0).claim(run),
-        miner.at(1).step(run, 0),
-        miner.at(2).step(run, 1),
-        miner.at(3).finish(run, 2),
-    ];
-    world.pending(&txs);
-    assert_eq!(hashes(&txs), world.order());
-}
-
-#[test]
-fn the_second_claim_of_a_run_is_refused_while_the_first_is_pending() {
-    let (world, [a, b, c]) = World::of_three();
-    let request = a.at(0).request();
-    world.pending(&[&request, &b.at(0).claim(run_of(&request))]);
-    assert_eq!(Code::RunNotPending, world.rejection(&c.at(0).claim(run_of(&request))));
 }
 
 #[test]

@@ -8,8 +8,7 @@ use crate::support::{Wallet, World};
 
 /// A pool of so many transactions, of which a tenth is kept, and a run of each miner, claimed in blocks.
 fn with_miners<const N: usize>(count_max: usize) -> (World, Wallet, [(Wallet, Hash); N]) {
-    let (user, miners) =
-        (Wallet::new(100), std::array::from_fn::<_, N, _>(|at| Wallet::new(nth(at))));
+    let (user, miners): (_, [Wallet; N]) = (Wallet::new(100), Wallet::first());
     let everybody = std::iter::once(&user).chain(&miners);
     let balances: Vec<_> = everybody.map(|wallet| (wallet, 100_000_000)).collect();
     let config = Config { count_max, ..Config::default() };
@@ -23,10 +22,6 @@ fn with_miners<const N: usize>(count_max: usize) -> (World, Wallet, [(Wallet, Ha
     world.commit(&all);
     let mut runs = runs.into_iter();
     (world, user, miners.map(|miner| (miner, runs.next().unwrap())))
-}
-
-fn nth(at: usize) -> u8 {
-    u8::try_from(at).unwrap() + 1
 }
 
 /// Fills the pool but for its tenth with what somebody offers a little for; answers who did.

@@ -191,19 +191,9 @@ fn a_dropped_transaction_that_another_node_included_is_not_dropped_any_more() {
     let tx = a.at(0).transfer(&b, 10);
     world.pending(&[&tx]);
     world.pool.clear(NOW).unwrap();
+    assert_eq!(Some(Code::PoolFull), world.drop_code(&tx));
     world.commit(&[&tx]);
     assert_eq!(None, world.pool.find(tx.hash()));
-}
-
-#[test]
-fn a_dropped_transaction_can_be_accepted_again() {
-    let (world, [a, b, _]) = World::of_three();
-    let tx = a.at(0).transfer(&b, 10);
-    world.pending(&[&tx]);
-    world.pool.clear(NOW).unwrap();
-    assert_eq!(Some(Code::PoolFull), world.drop_code(&tx));
-    world.pending(&[&tx]);
-    assert!(world.is_pending(&tx));
 }
 
 #[test]

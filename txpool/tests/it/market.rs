@@ -330,26 +330,6 @@ fn tips_decide_who_is_in_a_block_and_arrival_the_order() {
 }
 
 #[test]
-fn a_high_tip_behind_a_low_one_does_not_get_in_before_others() {
-    let (world, [a, b, c]) = of_count(100);
-    let (low, behind) = (a.at(0).transfer(&b, 1), a.at(1).tip(100).transfer(&b, 1));
-    let (middle, dear) = (b.at(0).tip(2).transfer(&a, 1), c.at(0).tip(3).transfer(&a, 1));
-    world.pending(&[&low, &behind, &middle, &dear]);
-    assert_eq!(vec![middle.hash(), dear.hash()], hashes(&world.pool.candidates(block_of(2))));
-    let three = hashes(&world.pool.candidates(block_of(3)));
-    assert_eq!(vec![low.hash(), middle.hash(), dear.hash()], three);
-}
-
-#[test]
-fn of_those_that_offer_the_same_the_earlier_ones_are_chosen() {
-    let (world, wallets): (World, [Wallet; 4]) = of_count(100);
-    let txs: Vec<_> = wallets.iter().map(|wallet| wallet.at(0).turn(None)).collect();
-    world.pending(&txs.iter().rev().collect::<Vec<_>>());
-    let block = hashes(&world.pool.candidates(block_of(2)));
-    assert_eq!(vec![txs[3].hash(), txs[2].hash()], block);
-}
-
-#[test]
 fn a_tenth_of_a_block_is_for_steps_and_no_tips_decide_who_gets_it() {
     for (tip_of_others, tip_of_second) in [(50, 0), (50_000, 2)] {
         let (world, [a, b, c, d], runs) = with_runs();
@@ -395,24 +375,6 @@ fn whoever_builds_a_block_can_ask_for_more() {
     let some = world.pool.more_candidates(block_of(5), &mut offered);
     assert_eq!(vec![request.hash()], hashes(&some));
     assert!(world.pool.more_candidates(block_of(5), &mut offered).is_empty());
-}
-
-#[test]
-fn what_is_not_ready_to_pay_the_base_fee_is_not_offered() {
-    let [a, b, c] = [1, 2, 3].map(Wallet::new);
-    let params = Params { max_block_bytes: 2_000, ..params() };
-    let balances = [(&a, 1_000_000), (&b, 1_000_000), (&c, 1_000_000)];
-    let world = World::v7_with(0, params, Config::default(), &balances);
-    let bound = a.at(0).tip(100).max_base_fee(10).transfer(&b, 1);
-    let other = b.at(0).transfer(&a, 1);
-    world.pending(&[&bound, &other]);
-    assert_eq!(2, world.pool.candidates(block_of(5)).len());
-    // More than half of a block is used, so the base fee rises to 11.
-    let full = c.each(0..4, |it| it.transfer(&a, 1));
-    world.pending(&full);
-    world.commit(&full);
-    assert!(matches!(world.pool.find(bound.hash()), Some(Found::Waiting { .. })));
-    assert_eq!(vec![other.hash()], hashes(&world.pool.candidates(block_of(5))));
 }
 
 #[test]
@@ -589,12 +551,8 @@ impl Trial {
         let before = self.world.pool.stats().dropped_total;
         let answers = self.world.pool.submit(std::slice::from_ref(&tx), self.now_ms);
         assert_eq!(1, answers.len());
-        if before != self.world.pool.stats().dropped_total {
-            // It was worth it: what went was dropped for room, or was found out to be invalid.
-            let dropped = self.world.pool.stats().dropped_total;
-            let has_made_room = [Code::Evicted, Code::PoolFull].map(|it| dropped.contains_key(&it));
-            assert!(has_made_room.contains(&true) || answers[0].is_ok());
-        }
+        let dropped = self.world.pool.stats().dropped_total;
+        assert!(answers[0].is_ok() || dropped == before, "dropped for one that is refused");
     }
 
     fn block(&self, count: usize, is_foreign: bool) {
