@@ -248,10 +248,6 @@ impl Domain {
 mod tests {
     use super::*;
 
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     fn domain(v7_from: Option<u64>) -> Domain {
         Domain { chain_id: "ombra-1".into(), genesis_hash: Hash::new([0x99; 32]), v7_from }
     }
@@ -276,7 +272,7 @@ mod tests {
             &"aa".repeat(32),
             &"bb".repeat(20),
         ];
-        assert_eq!(hex(&domain(None).vote(&fields)), expected.concat());
+        assert_eq!(const_hex::encode(domain(None).vote(&fields)), expected.concat());
     }
 
     #[test]
@@ -298,7 +294,7 @@ mod tests {
             "00",
             &"01".repeat(20),
         ];
-        assert_eq!(hex(&domain(None).vote(&fields)), expected.concat());
+        assert_eq!(const_hex::encode(domain(None).vote(&fields)), expected.concat());
     }
 
     #[test]
@@ -320,7 +316,7 @@ mod tests {
             &"cc".repeat(32),
             &"dd".repeat(20),
         ];
-        assert_eq!(hex(&domain(None).proposal(&fields)), expected.concat());
+        assert_eq!(const_hex::encode(domain(None).proposal(&fields)), expected.concat());
     }
 
     #[test]
@@ -344,7 +340,7 @@ mod tests {
             "00010001",
             &"33".repeat(32),
         ];
-        assert_eq!(hex(&domain(None).body(&fields)), expected.concat());
+        assert_eq!(const_hex::encode(domain(None).body(&fields)), expected.concat());
     }
 
     #[test]
@@ -402,10 +398,10 @@ mod tests {
             &"99".repeat(32),
             &rest("0000000000000005"),
         ];
-        assert_eq!(hex(&domain(Some(5)).vote(&vote(5))), expected.concat());
+        assert_eq!(const_hex::encode(domain(Some(5)).vote(&vote(5))), expected.concat());
         let before = ["6f6d6272612f766f74652f7631", "00000007", "6f6d6272612d31"];
         let before = before.concat() + &rest("0000000000000004");
-        assert_eq!(hex(&domain(Some(5)).vote(&vote(4))), before);
+        assert_eq!(const_hex::encode(domain(Some(5)).vote(&vote(4))), before);
         assert_eq!(domain(Some(5)).vote(&vote(4)), domain(None).vote(&vote(4)));
 
         let (height, round, value) = (5, 0, Hash::ZERO);

@@ -82,6 +82,18 @@ pub(crate) fn golden_key() -> Keypair {
     Keypair::from_seed(Hash::parse(seed).unwrap().as_bytes())
 }
 
+/// Adds the order of the group of the base point to a little-endian number.
+pub(crate) fn add_order(number: &mut [u8]) {
+    let order = *b"\xed\xd3\xf5\x5c\x1a\x63\x12\x58\xd6\x9c\xf7\xa2\xde\xf9\xde\x14\
+                   \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10";
+    let mut carry = 0_u16;
+    for (byte, more) in number.iter_mut().zip(order) {
+        carry += u16::from(*byte) + u16::from(more);
+        *byte = carry.to_le_bytes()[0];
+        carry >>= 8;
+    }
+}
+
 /// A transaction as JSON members that can be changed one by one.
 #[derive(Clone)]
 pub(crate) struct Draft {

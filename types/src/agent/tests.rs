@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{Amount, Code, Hash, Rejection};
 use draft::Draft;
+use faults::{many, text};
 
 const SELECTOR: &str = include_str!("../../fixtures/agents/json-selector.json");
 const INFERENCE: &str = include_str!("../../fixtures/agents/llm-inference.json");
@@ -188,8 +189,6 @@ fn unknown_keys_are_kept_and_mean_nothing() {
 
 #[test]
 fn limits_can_be_reached() {
-    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
-    let many = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
     let url = format!("\"ipfs://{}\"", "x".repeat(505));
     let draft = smallest()
         .with("/name", &format!("\"{}ăé\"", "x".repeat(60)))
@@ -220,15 +219,6 @@ fn limits_can_be_reached() {
     accepted(&model.with("/executor/maxIterations", "1").with("/executor/maxOutputTokens", "1"));
     accepted(&model.with("/executor/tools", "[]").with("/executor/basePrompt", "\"\""));
     accepted(&model.with("/executor/tools", &many("\"math_eval\"", 16)));
-}
-
-#[test]
-fn a_version_has_at_most_16_tools() {
-    let tools = format!("[{}]", vec!["\"math_eval\""; 17].join(","));
-    for text in [INFERENCE, PORTFOLIO] {
-        let draft = Draft::of(text).with("/executor/tools", &tools);
-        assert_eq!(told(&draft), at("/executor/tools", 6));
-    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use sha2::Sha512;
 use super::{Claim, Digest, Keypair, PublicKey, Signature, verify_batch};
 use crate::Hash;
 use crate::json::Json;
-use crate::testing::{fixture, golden_key, items, member, text_of};
+use crate::testing::{add_order, fixture, golden_key, items, member, text_of};
 
 /// A claim that owns its message.
 #[derive(Clone)]
@@ -206,8 +206,6 @@ fn keys_and_commitments_with_a_torsion_part_pass_alone_and_in_every_batch() {
 /// Ways to spoil an honest signature or key.
 fn spoilt(case: &Case, way: usize) -> Case {
     let mut case = case.clone();
-    let order = *b"\xed\xd3\xf5\x5c\x1a\x63\x12\x58\xd6\x9c\xf7\xa2\xde\xf9\xde\x14\
-                   \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10";
     match way {
         0 => case.signature.0[0] ^= 1,
         1 => case.signature.0[40] ^= 1,
@@ -215,15 +213,8 @@ fn spoilt(case: &Case, way: usize) -> Case {
         3 => case.key.0 = [1; 32],
         4 => case.key.0 = small_order_encodings()[0],
         5 => case.signature = joined([0xff; 32], [0; 32]),
-        _ => {
-            // s + L: the same scalar, not canonical.
-            let mut carry = 0_u16;
-            for (byte, add) in case.signature.0[32..].iter_mut().zip(order) {
-                carry += u16::from(*byte) + u16::from(add);
-                *byte = carry.to_le_bytes()[0];
-                carry >>= 8;
-            }
-        }
+        // s + L: the same scalar, not canonical.
+        _ => add_order(&mut case.signature.0[32..]),
     }
     case
 }

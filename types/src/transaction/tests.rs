@@ -75,23 +75,6 @@ fn vectors_of_other_kinds_verify_over_the_payload_and_are_unsupported() {
 }
 
 #[test]
-fn what_a_transaction_says_can_be_asked() {
-    let text = Draft::of(&bodies()[6])
-        .with("from", &format!("\"ox{}\"", golden_key().address()))
-        .with("chainId", "\"test\"")
-        .text();
-    let tx = Transaction::parse(text.as_bytes(), &limits()).unwrap();
-    assert_eq!(tx.body().type_name(), "TRANSFER");
-    assert_eq!(tx.from(), golden_key().address());
-    assert_eq!(tx.from_text(), format!("ox{}", golden_key().address()));
-    assert_eq!(tx.nonce(), 6);
-    assert_eq!(tx.timestamp(), 1_715_990_000_000);
-    assert_eq!(tx.chain_id(), Some("test"));
-    assert_eq!(tx.signed_bytes(), text.len());
-    assert_eq!(tx.hash(), Hash::digest(tx.payload().as_bytes()));
-}
-
-#[test]
 fn an_unsigned_transaction_may_lack_hash_and_signature() {
     for body in bodies() {
         let text = Draft::of(&body).text();

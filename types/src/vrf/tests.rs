@@ -4,6 +4,7 @@ use curve25519_dalek::constants::EIGHT_TORSION;
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::add_order;
 
 /// Seed, public key, message, proof and output.
 type Vector = [&'static str; 5];
@@ -40,12 +41,6 @@ const VECTORS: [Vector; 3] = [
         "645427e5d00c62a23fb703732fa5d892940935942101e456ecca7bb217c61c45\
          2118fec1219202a0edcf038bb6373241578be7217ba85a2687f7a0310b2df19f",
     ],
-];
-
-/// The order of the group of the base point, little-endian.
-const ORDER: [u8; 32] = [
-    0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
 fn key() -> Keypair {
@@ -85,12 +80,7 @@ fn a_number_beyond_the_order_is_no_second_form_of_a_proof() {
     let (proof, _) = prove(&key(), b"message");
     let (gamma, challenge, mut response) = proof.split().unwrap();
     for _ in 0..7 {
-        let mut carry = 0_u16;
-        for (byte, more) in response.iter_mut().zip(ORDER) {
-            carry += u16::from(*byte) + u16::from(more);
-            *byte = carry.to_le_bytes()[0];
-            carry >>= 8;
-        }
+        add_order(&mut response);
         let again = Proof::join((gamma, challenge, response));
         assert_eq!(verify(&key().public_key(), b"message", &again), None);
     }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::super::{Base, Dimension, Method, Parameter, Type, TypeName};
 use super::ValueError;
-use crate::json::{Json, parse};
+use crate::json::parse;
+use crate::testing::{items, member, written};
 
 /// Bytes from which a case is made, and then zeros.
 struct Source<'s>(std::slice::Iter<'s, u8>);
@@ -159,14 +160,7 @@ fn plain(source: &mut Source<'_>, of_type: &Type) -> (String, DynSolValue) {
 /// The values of an answer without names and types.
 fn values_of(decoded: &str) -> Vec<String> {
     let json = parse(decoded.as_bytes(), 64).unwrap();
-    let entries = json.as_array().unwrap().iter();
-    let value = |entry: &Json<'_>| {
-        let mut text = String::new();
-        let members = entry.as_object().unwrap();
-        members.iter().find(|(key, _)| key == "value").unwrap().1.write_to(&mut text);
-        text
-    };
-    entries.map(value).collect()
+    items(&json).iter().map(|entry| written(member(entry, "value"))).collect()
 }
 
 proptest! {

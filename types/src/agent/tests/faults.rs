@@ -54,11 +54,11 @@ impl Spoiler {
     }
 }
 
-fn text(bytes: usize) -> String {
+pub(super) fn text(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes))
 }
 
-fn many(item: &str, count: usize) -> String {
+pub(super) fn many(item: &str, count: usize) -> String {
     format!("[{}]", vec![item; count].join(","))
 }
 
@@ -224,6 +224,7 @@ fn rule_6(spoiler: &mut Spoiler) {
     spoiler.values("/executor/kind", 6, &["\"\"", "\"Model\"", "\"shell\""]);
     spoiler.values("/executor/model", 6, &NO_HASHES);
     spoiler.values("/executor/tools", 6, &NO_ARRAYS);
+    spoiler.values("/executor/tools", 6, &[&many("\"math_eval\"", 17)]);
     for tool in NO_TOOLS {
         spoiler.within("/executor/tools", &format!("[\"math_eval\",{tool},1]"), "/1", 6);
     }
