@@ -35,21 +35,32 @@ use crate::{CommitBlock, GenesisState, Options, Store};
 
 const TIME: u64 = 1_790_000_000_000;
 
-/// Takes every certificate: they are not the subject here.
-struct Trusting;
+/// Takes the certificates that a function finds right, by the height of v7 and that of the block.
+struct Judge(fn(V7Height, u64, &[u8]) -> bool);
 
-impl Certificates for Trusting {
+impl Certificates for Judge {
     fn verify(
         &self,
-        _: V7Height,
+        v7: V7Height,
         _: Option<&[SetMember]>,
-        _: u64,
+        height: u64,
         _: &Hash,
-        _: &[u8],
+        certificate: &[u8],
     ) -> Result<Vec<Address>, String> {
-        Ok(Vec::new())
+        let is_right = (self.0)(v7, height, certificate);
+        if is_right { Ok(Vec::new()) } else { Err("of the wrong version".into()) }
     }
 }
+
+/// Takes every certificate: most tests are not about them.
+static TRUSTING: Judge = Judge(|_, _, _| true);
+
+/// Takes certificates that say of which version they are, where that version is right.
+static VERSIONED: Judge = Judge(|v7, height, certificate| match v7 {
+    V7Height::Unknown => [b"v1", b"v2"].iter().any(|version| *version == certificate),
+    V7Height::Known(Some(from)) if height >= from => certificate == b"v2",
+    V7Height::Known(_) => certificate == b"v1",
+});
 
 fn rules() -> Arc<ChainRules> {
     Arc::new(ChainRules {
@@ -118,7 +129,7 @@ fn offered(store: &Store, dir: &Path, sizes: Sizes) -> (SnapshotStore, Offer) {
 
 /// Fetches, checks and imports it all; answers how many chunks of rows there were.
 fn imported(dir: &Path, snapshot_store: &SnapshotStore, offer: &Offer) -> (Store, usize) {
-    import_checked(dir, (snapshot_store, offer), &Trusting).unwrap()
+    import_checked(dir, (snapshot_store, offer), &TRUSTING).unwrap()
 }
 
 /// The same with certificates that are checked.
@@ -151,27 +162,6 @@ fn import_checked(
     Ok((store, missing.len() - offer.manifest.extras.len()))
 }
 
-/// Takes certificates that say of which version they are, where that version is right.
-struct Versioned;
-
-impl Certificates for Versioned {
-    fn verify(
-        &self,
-        v7: V7Height,
-        _: Option<&[SetMember]>,
-        height: u64,
-        _: &Hash,
-        certificate: &[u8],
-    ) -> Result<Vec<Address>, String> {
-        let is_right = match v7 {
-            V7Height::Unknown => [b"v1", b"v2"].iter().any(|version| *version == certificate),
-            V7Height::Known(Some(from)) if height >= from => certificate == b"v2",
-            V7Height::Known(_) => certificate == b"v1",
-        };
-        if is_right { Ok(Vec::new()) } else { Err("of the wrong version".into()) }
-    }
-}
-
 /// The row of v7 that begins with a block.
 fn v7_row(from: u64) -> Row {
     let fixed = FixedFork { height: from, since: from };
@@ -185,7 +175,7 @@ fn the_rows_of_a_snapshot_say_of_which_version_its_certificates_are() {
         let (dir, store) = store(row.map(v7_row));
         let (snapshot_store, mut offer) = offered(&store, dir.path(), SIZES);
         [offer.certificate, offer.next_certificate] = versions.map(<[u8]>::to_vec);
-        let imported = import_checked(dir.path(), (&snapshot_store, &offer), &Versioned);
+        let imported = import_checked(dir.path(), (&snapshot_store, &offer), &VERSIONED);
         imported.map(|(store, _)| {
             store.count_forks(&rules()).unwrap();
             store.forks()
@@ -439,7 +429,7 @@ fn a_snapshot_carries_the_metadata_of_agents_and_is_refused_with_another_text_or
     for text in [Some("{\"version\":\"2.0.1\"}"), Some("{\"version\":\"2.0.0\"} "), None] {
         let (dir, store) = self::store(agent(text));
         let (snapshot_store, offer) = offered(&store, dir.path(), SIZES);
-        let Err(refused) = import_checked(dir.path(), (&snapshot_store, &offer), &Trusting) else {
+        let Err(refused) = import_checked(dir.path(), (&snapshot_store, &offer), &TRUSTING) else {
             panic!("{text:?} was taken")
         };
         let ImportError::Offer(OfferError::Broken(broken)) = refused else { panic!("{refused}") };

@@ -14,7 +14,7 @@ use types::tx::{
     AgentClaim, AgentFinish, AgentRequest, AgentStep, ChatTurn, MinerRegister, Protection,
     ToolCall, Transfer,
 };
-use types::{Address, Amount, Body, CheckedTx, Fork, Hash, Keypair, Params};
+use types::{Address, Amount, Body, CheckedTx, Fork, Hash, Keypair, Params, PublicKey, SetMember};
 
 /// What every wallet has at the beginning.
 pub(crate) const BALANCE: u64 = 1_000_000_000_000;
@@ -192,7 +192,8 @@ pub(crate) fn genesis_changes(wallets: &[Wallet]) -> Changes {
     first_state(&rules(), wallets)
 }
 
-fn first_state(chain: &ChainRules, wallets: &[Wallet]) -> Changes {
+/// The same on a chain with these rules.
+pub(crate) fn first_state(chain: &ChainRules, wallets: &[Wallet]) -> Changes {
     let accounts = wallets.iter().map(|wallet| (wallet.address(), Amount::new(BALANCE)));
     chain.first_state(&accounts.collect()).expect("few wallets")
 }
@@ -353,6 +354,15 @@ pub(crate) fn rules() -> Arc<ChainRules> {
         forks,
         validators,
     })
+}
+
+/// The same with these forks and first validators, each with its power.
+pub(crate) fn rules_with(forks: Forks, validators: &[(PublicKey, u64)]) -> Arc<ChainRules> {
+    let members = validators.iter().copied();
+    let members = members.map(|(public_key, power)| SetMember { public_key, power });
+    let mut validators: Vec<SetMember> = members.collect();
+    validators.sort_by_key(|member| member.public_key.address());
+    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&rules()) })
 }
 
 pub(crate) fn genesis_hash() -> Hash {

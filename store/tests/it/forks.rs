@@ -9,9 +9,9 @@ use state::{StorageError, view};
 use store::Store;
 use tempfile::TempDir;
 use types::build::{Envelope, Unsigned};
-use types::{CheckedTx, ForkVote, Params, SetMember};
+use types::{CheckedTx, ForkVote, Forks};
 
-use crate::fixture::{CERTIFICATE, TestChain, Wallet, chain_of, data, input, open, rules};
+use crate::fixture::{CERTIFICATE, TestChain, Wallet, chain_of, data, input, open, rules_with};
 
 const DELAY: u64 = 5;
 pub(crate) const WALLETS: u64 = 5;
@@ -19,13 +19,10 @@ pub(crate) const VALIDATORS: usize = 4;
 
 /// The rules of a chain whose first wallets are its validators.
 pub(crate) fn voting_rules(wallets: &[Wallet]) -> Arc<ChainRules> {
-    let members = wallets.iter().take(VALIDATORS);
-    let members = members.map(|wallet| SetMember { public_key: wallet.key.public_key(), power: 1 });
-    let mut validators: Vec<SetMember> = members.collect();
-    validators.sort_by_key(|member| member.public_key.address());
-    let plain = rules();
-    let params = Params { fork_delay_blocks: DELAY, ..plain.params.clone() };
-    Arc::new(ChainRules { params, validators, ..(*plain).clone() })
+    let powers = wallets.iter().take(VALIDATORS).map(|wallet| (wallet.key.public_key(), 1));
+    let mut rules = (*rules_with(Forks::default(), &powers.collect::<Vec<_>>())).clone();
+    rules.params.fork_delay_blocks = DELAY;
+    Arc::new(rules)
 }
 
 pub(crate) fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {

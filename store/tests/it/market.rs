@@ -8,22 +8,21 @@ use state::{ChainRules, Changes, Forks};
 use store::tools::Replay;
 use tempfile::TempDir;
 use types::agent::ExecutorId;
-use types::{Body, Hash, Params, SetMember};
+use types::{Body, Hash, Params};
 
 use crate::fixture::{self, TestChain, proposing};
 use crate::peers::newcomer;
 use crate::proofs::proved;
 use crate::tools::{replay, verify};
 
-const LEAST: u64 = 10_000_000;
-const EXECUTORS: [ExecutorId; 2] =
+pub(crate) const LEAST: u64 = 10_000_000;
+pub(crate) const EXECUTORS: [ExecutorId; 2] =
     [ExecutorId::Wasm, ExecutorId::Model { manifest: Hash::new([7; 32]) }];
 
 /// The rules of v8 from the beginning on.
 pub(crate) fn rules() -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), v7: Some(0), v8: Some(0), ..Forks::default() };
-    let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
-    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
+    fixture::rules_with(forks, &[(proposing().public_key(), 1)])
 }
 
 fn offer(executor: ExecutorId) -> Body {

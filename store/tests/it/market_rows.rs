@@ -14,10 +14,9 @@ use types::agent::ExecutorId;
 use types::{Address, Amount, Hash, Offer, Params, Prices};
 
 use crate::fixture::{TestChain, data, open};
+use crate::market::{EXECUTORS, LEAST};
 use crate::open_runs::{FEW, stepped_over};
 
-const EXECUTORS: [ExecutorId; 2] =
-    [ExecutorId::Wasm, ExecutorId::Model { manifest: Hash::new([7; 32]) }];
 const OFFER: Offer = Offer {
     capacity: 3,
     prices: Prices {
@@ -27,7 +26,6 @@ const OFFER: Offer = Offer {
         fuel_per_g: Amount::ZERO,
     },
 };
-const LEAST: u64 = 10_000_000;
 
 /// Miners with their bonds, all of whom offer for both executors.
 type Bonds = BTreeMap<Address, u64>;

@@ -8,7 +8,7 @@ use state::{ChainRules, Changes, Executed, Forks, execute_block};
 use store::Store;
 use store::tools::{Replay, ReplayError, ToolError};
 use tempfile::TempDir;
-use types::{Block, Hash, SetMember};
+use types::{Block, Hash};
 
 use crate::fixture::{self, TestChain, data, genesis_hash, open, proposing};
 use crate::peers::newcomer;
@@ -17,8 +17,7 @@ use crate::tools::{replay, verify};
 /// The rules of v7 from a height on, for the one who makes the blocks.
 fn rules(v7: u64) -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), v7: Some(v7), ..Forks::default() };
-    let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
-    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
+    fixture::rules_with(forks, &[(proposing().public_key(), 1)])
 }
 
 fn chain(v7: u64) -> (TempDir, TestChain, Changes) {

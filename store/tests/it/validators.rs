@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use state::table::{Table, decode_value};
 use state::tables::Validators;
-use state::{ChainRules, Changes, Draft, Forks, Memory, validators};
+use state::{ChainRules, Changes, Forks, validators};
 use store::tools::{self, Certificates, Replay, ToolError, V7Height};
 use store::{Equivocation, Equivocations, SignedChoice};
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ use types::codec;
 use types::tx::ValidatorVote;
 use types::{Address, Body, CheckedTx, Hash, SetMember, Signature};
 
-use crate::fixture::{TIME, TestChain, Wallet, begun, data, genesis_changes, input, open, rules};
+use crate::fixture::{TIME, TestChain, Wallet, chain_of, input, open, rules, rules_with};
 use crate::tools::{quiet, verify};
 
 fn member(wallet: &Wallet, power: u64) -> SetMember {
@@ -26,18 +26,10 @@ fn sorted(mut set: Vec<SetMember>) -> Vec<SetMember> {
     set
 }
 
-/// The rows of height 0 with wallet 0 as the only validator.
-fn first(wallets: &[Wallet]) -> Changes {
-    let mut draft = Draft::new(Arc::new(Memory::default()));
-    validators::put_first(&mut draft, [member(&wallets[0], 10)]);
-    let mut changes = genesis_changes(wallets);
-    changes.extend(draft.into_changes());
-    changes
-}
-
-fn chain_rules() -> Arc<ChainRules> {
+/// The rules of a chain that votes can change, with wallet 0 as the only validator.
+pub(crate) fn chain_rules() -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), ..Forks::default() };
-    Arc::new(ChainRules { forks, ..ChainRules::clone(&rules()) })
+    rules_with(forks, &[(Wallet::new(0).key.public_key(), 10)])
 }
 
 /// The certificate of a block is the set that may decide it.
@@ -47,10 +39,8 @@ fn certificate(set: &[SetMember]) -> Vec<u8> {
 
 /// Wallet 0 takes wallet 1 in with block 1, and both remove wallet 0 with block 4.
 fn chain() -> (TempDir, TestChain, Changes) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut wallets: Vec<Wallet> = (0..2).map(Wallet::new).collect();
-    let changes = first(&wallets);
-    let store = begun(&data(&dir), &changes);
+    let (dir, mut chain, changes) = chain_of(2, chain_rules());
+    let wallets = &mut chain.wallets;
     let keys = [0, 1].map(|at: usize| wallets[at].key.public_key());
     let mut vote = |voter: usize, candidate: usize, power| -> CheckedTx {
         let (candidate_key, expires_at) = (keys[candidate], TIME + 1_000_000);
@@ -69,7 +59,6 @@ fn chain() -> (TempDir, TestChain, Changes) {
         vec![],
         vec![],
     ];
-    let chain = TestChain { store, chain: chain_rules(), wallets };
     for txs in blocks {
         let sets = validators::sets(&*chain.store.latest()).unwrap().unwrap();
         let executed = chain.execute(&txs);

@@ -12,7 +12,7 @@ use store::tools::{EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Heigh
 use tempfile::TempDir;
 use types::sign_bytes::acceptance;
 use types::tx::ValidatorVote;
-use types::{Body, CheckedTx, SetMember};
+use types::{Body, CheckedTx};
 
 use crate::fixture::{self, TIME, TestChain, Wallet, input, open, proposing};
 use crate::peers::{imported, offered};
@@ -31,11 +31,8 @@ static VERSIONED: Judge = Judge(|asked| match asked.v7 {
 /// The rules of a chain that wallet 0 decides; somebody with less power makes the blocks.
 fn rules(v7: Option<u64>) -> Arc<ChainRules> {
     let forks = Forks { validator_vote: Some(0), v7, ..Forks::default() };
-    let member = |public_key, power| SetMember { public_key, power };
-    let mut validators =
-        vec![member(proposing().public_key(), 1), member(Wallet::new(0).key.public_key(), 10)];
-    validators.sort_by_key(|member| member.public_key.address());
-    Arc::new(ChainRules { forks, validators, ..ChainRules::clone(&fixture::rules()) })
+    let powers = [(proposing().public_key(), 1), (Wallet::new(0).key.public_key(), 10)];
+    fixture::rules_with(forks, &powers)
 }
 
 fn chain(v7: Option<u64>) -> (TempDir, TestChain, Changes) {

@@ -2,11 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
 
 use state::tables::Runs;
 use state::view::{Range, Read};
-use state::{BlockBuilder, ChainRules, Changes, Draft, Executed, Forks, Memory, validators};
+use state::{BlockBuilder, Changes, Draft, Executed, validators};
 use store::snapshots::{
     ImportError, Intake, Offer, OfferError, Progress, Report, SnapshotStore, Verified, import,
 };
@@ -15,9 +14,10 @@ use store::{Options, Store};
 use types::tx::{AgentFinish, ChatTurn, ValidatorVote};
 use types::{Amount, Block, Body, CheckedTx, Hash, Run, SetMember, Settlement, codec};
 
-use crate::fixture::{TIME, Wallet, begun, genesis_changes, input, proposing, rules};
+use crate::fixture::{TIME, Wallet, begun, first_state, input, proposing};
 use crate::peers;
 use crate::tools::{self, Judge};
+use crate::validators::chain_rules;
 
 /// The certificate of a block: its hash, and the set that may decide it.
 fn certificate(hash: &Hash, set: &[SetMember]) -> Vec<u8> {
@@ -27,12 +27,6 @@ fn certificate(hash: &Hash, set: &[SetMember]) -> Vec<u8> {
 /// Accepts [`certificate`] and nothing else.
 static STRICT: Judge =
     Judge(|asked| asked.set.is_some_and(|set| asked.certificate == certificate(asked.hash, set)));
-
-/// The rules: VALIDATOR_VOTE from the first block on.
-fn chain_rules() -> Arc<ChainRules> {
-    let forks = Forks { validator_vote: Some(0), ..Forks::default() };
-    Arc::new(ChainRules { forks, ..ChainRules::clone(&rules()) })
-}
 
 /// A chain that does what bytes say.
 pub(super) struct Busy {
@@ -50,11 +44,7 @@ const BLOB_BYTES: usize = 400_010;
 impl Busy {
     pub(super) fn new(path: &Path) -> Self {
         let wallets: Vec<Wallet> = (0..6).map(Wallet::new).collect();
-        let mut draft = Draft::new(Arc::new(Memory::default()));
-        let validator = SetMember { public_key: wallets[0].key.public_key(), power: 10 };
-        validators::put_first(&mut draft, [validator]);
-        let mut first = genesis_changes(&wallets);
-        first.extend(draft.into_changes());
+        let first = first_state(&chain_rules(), &wallets);
         let store = begun(path, &first);
         let (blocks, runs, blobs, turns) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { store, blocks, first, wallets, runs, blobs, turns }
