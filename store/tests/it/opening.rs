@@ -7,21 +7,6 @@ use types::Hash;
 use crate::fixture::{TestChain, data, genesis, genesis_changes, genesis_hash, open};
 
 #[test]
-fn a_chain_is_there_again_after_reopening() {
-    let (dir, mut chain) = TestChain::fresh(2);
-    let to = chain.wallets[1].address();
-    let tx = chain.transfer(0, 1, 5);
-    let tip = chain.block(std::slice::from_ref(&tx));
-    let account = chain.store.snapshot().account(&to).unwrap();
-    drop(chain);
-
-    let store = open(&data(&dir));
-    assert_eq!(store.tip().unwrap(), tip);
-    assert_eq!(store.snapshot().account(&to).unwrap(), account);
-    assert_eq!(store.snapshot().transaction(&tx.hash()).unwrap().unwrap().tx, tx);
-}
-
-#[test]
 fn an_empty_database_has_no_tip() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());

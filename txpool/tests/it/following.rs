@@ -66,16 +66,6 @@ fn a_claim_lost_to_another_miner_is_dropped_at_once_with_all_that_hangs_on_it() 
 }
 
 #[test]
-fn a_foreign_transaction_with_our_nonce_makes_ours_stale() {
-    let (world, [a, b, _]) = World::of_three();
-    let (ours, next) = (a.at(0).transfer(&b, 10), a.at(1).transfer(&b, 20));
-    world.pending(&[&ours, &next]);
-    world.commit(&[&a.at(0).transfer(&b, 11)]);
-    assert_eq!(Some(Code::NonceStale), world.drop_code(&ours));
-    assert_eq!(hashes(&[&next]), world.order());
-}
-
-#[test]
 fn a_foreign_transaction_closes_a_gap() {
     let (world, [a, b, _]) = World::of_three();
     let (stale, waiting) = (a.at(1).transfer(&b, 10), a.at(2).transfer(&b, 10));
@@ -113,20 +103,6 @@ fn a_foreign_spend_drops_what_cannot_be_paid_any_more() {
     world.commit(&[&a.at(0).transfer(&b, 50)]);
     assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&ours));
     assert!(world.is_queued(&after));
-}
-
-#[test]
-fn a_sweep_of_a_run_drops_what_is_pending_about_it() {
-    let (world, [a, b, _]) = World::of_three();
-    let request = a.at(0).request();
-    let run = run_of(&request);
-    let claim = b.at(0).claim(run);
-    world.pending(&[&request, &claim]);
-    world.commit(&[&request, &claim]);
-    let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run, 1));
-    world.pending(&[&step, &finish]);
-    world.commit_time_out(run, &[]);
-    assert_eq!([Some(Code::RunNotActive); 2], [world.drop_code(&step), world.drop_code(&finish)]);
 }
 
 #[test]

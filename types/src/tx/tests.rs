@@ -132,18 +132,25 @@ fn words_are_those_of_the_protocol() {
 }
 
 #[test]
-fn inline_texts_have_16384_bytes() {
-    for (kind, field) in [
-        ("CHAT_TURN", "content"),
-        ("AGENT_REQUEST", "prompt"),
-        ("AGENT_FINISH", "finalAnswerInline"),
+fn texts_have_at_most_so_many_bytes() {
+    for (kind, field, most) in [
+        ("CHAT_TURN", "content", 16_384),
+        ("AGENT_REQUEST", "prompt", 16_384),
+        ("AGENT_FINISH", "finalAnswerInline", 16_384),
+        ("AGENT_REQUEST", "modelHint", 256),
+        ("AGENT_CLAIM", "modelInfo", 256),
+        ("MINER_REGISTER", "name", 256),
+        ("MINER_REGISTER", "modelInfo", 256),
+        ("SOCIAL_BLOB_INIT", "contentType", 256),
+        ("CALL_REVEAL", "reason", 1_024),
     ] {
-        let with = |text: String| draft(kind).with(field, &quoted(&text));
-        assert_eq!(check(&with("a".repeat(16_384))), Ok(()));
-        assert_eq!(check(&with("ț".repeat(8_192))), Ok(()));
-        assert_invalid(&with("a".repeat(16_385)), field, "16385 bytes", "at most 16384 bytes");
-        let wide = with("ț".repeat(8_192) + "a");
-        assert_invalid(&wide, field, "16385 bytes", "at most 16384 bytes");
+        let (narrow, wide) = ("a".repeat(most), "ț".repeat(most / 2));
+        assert_valid(&draft(kind), field, &[&narrow, &wide].map(|text| quoted(text)));
+        let (got, expected) = (format!("{} bytes", most + 1), format!("at most {most} bytes"));
+        for text in [narrow, wide] {
+            let long = draft(kind).with(field, &quoted(&(text + "a")));
+            assert_invalid(&long, field, &got, &expected);
+        }
     }
 }
 
@@ -155,21 +162,6 @@ fn content_may_be_empty_only_beside_a_blob() {
     assert_invalid(&empty.without("contentBlobId"), "content", "empty", expected);
     let prompt = draft("AGENT_REQUEST").with("prompt", "\"\"");
     assert_invalid(&prompt, "prompt", "empty", "1 to 16384 bytes");
-}
-
-#[test]
-fn labels_have_256_bytes() {
-    for (kind, field) in [
-        ("AGENT_REQUEST", "modelHint"),
-        ("AGENT_CLAIM", "modelInfo"),
-        ("MINER_REGISTER", "name"),
-        ("MINER_REGISTER", "modelInfo"),
-        ("SOCIAL_BLOB_INIT", "contentType"),
-    ] {
-        let with = |bytes| draft(kind).with(field, &quoted(&"a".repeat(bytes)));
-        assert_eq!(check(&with(256)), Ok(()));
-        assert_invalid(&with(257), field, "257 bytes", "at most 256 bytes");
-    }
 }
 
 #[test]

@@ -145,10 +145,3 @@ fn only_a_success_has_a_result() {
     let words = "one of success, failure, unable";
     assert_each_invalid(&draft("CALL_REVEAL"), "outcome", &["\"late\""], words);
 }
-
-#[test]
-fn a_reason_has_at_most_1024_bytes() {
-    let with = |bytes: usize| draft("CALL_REVEAL").with("reason", &quoted(&"a".repeat(bytes)));
-    assert_eq!(check(&with(1_024)), Ok(()));
-    assert_invalid(&with(1_025), "reason", "1025 bytes", "at most 1024 bytes");
-}
