@@ -25,14 +25,6 @@ fn outcome(world: &World, block: Block) -> Result<Executed, BlockError> {
 }
 
 #[test]
-fn a_block_of_another_node_gives_the_same_changes() {
-    let (world, block) = world_and_block();
-    let executed = outcome(&world, block.clone()).unwrap();
-    assert_eq!(executed.block, block);
-    assert!(!executed.changes.is_empty());
-}
-
-#[test]
 fn a_header_that_is_wrong_anywhere_is_refused_by_name() {
     let (world, block) = world_and_block();
     let cases: [(&str, fn(&mut Header)); 9] = [

@@ -4,14 +4,13 @@ use fixtures::{plain_step, tool_call};
 use state::fees::{charged_bytes, check_base_fee, highest_base_fee, inclusion_fee, is_vote};
 use state::tables::Fees;
 use state::{Executed, Forks, PendingState};
-use types::build::{Envelope, Unsigned};
 use types::tx::AgentStep;
-use types::{Bid, BlockFees, Body, CheckedTx, Params, SizeLimits, Transaction};
+use types::{Bid, BlockFees, Body, CheckedTx, Params};
 
 use crate::bodies::{bid, register_miner};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, PROPOSER, START, STRANGER, V7, Who, World, answer, blob_init, chat,
-    claim, evidence, step, transfer, vote,
+    ALICE, BOB, FUNDS, MINER, PROPOSER, STRANGER, V7, Who, World, answer, blob_init, chat, claim,
+    evidence, step, transfer, vote,
 };
 
 /// The base fee of an empty chain.
@@ -32,13 +31,8 @@ fn of_small_blocks(base_fee_floor: u64) -> World {
 
 /// A transaction with this bid and these further members before its key.
 pub fn tx(world: &World, who: Who, body: &Body, bid: Bid, more: &str) -> CheckedTx {
-    let (nonce, timestamp, chain_id) = (world.account(who).nonce, START, None);
-    let envelope = Envelope { nonce, timestamp, chain_id, bid };
-    let from = who.address().to_string();
-    let unsigned = Unsigned::build(body, &from, &who.public_key(), &envelope);
-    let payload = unsigned.payload().replace(r#","publicKey""#, &format!(r#"{more},"publicKey""#));
-    let limits = SizeLimits::from(&Params::default());
-    CheckedTx::trust(Transaction::parse_unsigned(payload.as_bytes(), &limits).unwrap())
+    let key = r#","publicKey""#;
+    world.edited_tx(who, body, bid, |payload| payload.replace(key, &format!("{more}{key}")))
 }
 
 fn size(tx: &CheckedTx) -> u64 {

@@ -3,12 +3,8 @@
 use fixtures::{plain_step, tool_call};
 use state::tables::{Accounts, Bonds, Deadlines, Supplies, Unbondings};
 use state::{Forks, PendingState, PushError, TxError};
-use types::build::{Envelope, Unsigned};
 use types::tx::{AgentStep, Protection, ToolCall};
-use types::{
-    Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Params, SizeLimits, Supply,
-    Transaction,
-};
+use types::{Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Params, Supply};
 
 use crate::bodies::{bid, bond, claim_bond, fork, param, protected, refuse, unbond};
 use crate::world::{
@@ -223,15 +219,10 @@ fn unknown_members_of_elements_count() {
     let mut world = with(Params { min_max_fee: Amount::new(1), ..Params::default() }, &[PROPOSER]);
     let run = world.request(ALICE, 1_000, 5);
     world.must(MINER, &claim(MINER, run));
-    let body = padded_step(run, 0, 1);
-    let envelope = Envelope::new(world.account(MINER).nonce, START, None);
-    let key = MINER.public_key();
-    let unsigned = Unsigned::build(&body, &MINER.address().to_string(), &key, &envelope);
     let junk = format!(r#""ok":true,"junk":"{}""#, "j".repeat(1_000));
-    let payload = unsigned.payload().replace(r#""ok":true"#, &junk);
-    let limits = SizeLimits::from(&Params::default());
-    let tx = Transaction::parse_unsigned(payload.as_bytes(), &limits).unwrap();
-    let refused = world.push(&CheckedTx::trust(tx)).unwrap_err();
+    let add = |payload: &str| payload.replace(r#""ok":true"#, &junk);
+    let tx = world.edited_tx(MINER, &padded_step(run, 0, 1), Bid::default(), add);
+    let refused = world.push(&tx).unwrap_err();
     assert_eq!((refused.code().as_str(), refused.field()), ("INVALID_FIELD", "transaction"));
 }
 

@@ -375,14 +375,33 @@ impl World {
         self.parsed(who, nonce, body, Bid::default())
     }
 
+    /// A transaction with the right nonce for the open block, whose payload was changed, without any check.
+    pub fn edited_tx(
+        &self,
+        who: Who,
+        body: &Body,
+        bid: Bid,
+        edit: impl FnOnce(&str) -> String,
+    ) -> CheckedTx {
+        let nonce = self.account(who).nonce;
+        CheckedTx::trust(self.read(&edit(&self.payload(who, nonce, body, bid))))
+    }
+
     fn parsed(&self, who: Who, nonce: u64, body: &Body, bid: Bid) -> Transaction {
-        let key = who.key();
+        self.read(&self.payload(who, nonce, body, bid))
+    }
+
+    fn payload(&self, who: Who, nonce: u64, body: &Body, bid: Bid) -> String {
         let chain_id = (body.fork() == Some(Fork::V8)).then(|| self.chain.chain_id.clone());
         let envelope = Envelope { bid, ..Envelope::new(nonce, START, chain_id) };
         let from = who.address().to_string();
-        let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
+        let unsigned = Unsigned::build(body, &from, &who.public_key(), &envelope);
+        unsigned.payload().to_owned()
+    }
+
+    fn read(&self, payload: &str) -> Transaction {
         let limits = SizeLimits::from(&self.chain.params);
-        Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap()
+        Transaction::parse_unsigned(payload.as_bytes(), &limits).unwrap()
     }
 
     /// Sends with the right nonce into the open block.
