@@ -439,4 +439,4 @@ pub(super) fn unfenced(text: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

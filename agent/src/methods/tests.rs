@@ -176,16 +176,6 @@ pub(super) fn request_of(prompt: &str) -> Request {
     }
 }
 
-/// A prompt for `inferMessages` with these arguments changed.
-pub(super) fn prompt_for_messages(changes: &Value) -> String {
-    let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
-        "toolChoice": "auto" });
-    for (key, value) in changes.as_object().expect("the changes are an object") {
-        args[key] = value.clone();
-    }
-    json!({ "ombraAgent": 1, "method": "inferMessages", "args": args }).to_string()
-}
-
 /// An output of seven tokens.
 pub(super) fn says(text: &str) -> Output {
     Output {

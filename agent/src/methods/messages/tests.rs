@@ -7,13 +7,14 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use self::hostile::nested;
+use self::hostile::{envelope, nested};
 use super::*;
-use crate::methods::tests::{prompt_for_messages, request_of};
+use crate::methods::tests::request_of;
 use crate::methods::{Answer, Ask, Method, Parsed, Reason, Request, Written};
 
-fn request(changes: &Value) -> Request {
-    request_of(&prompt_for_messages(changes))
+/// A request for `inferMessages` with these arguments changed.
+pub(in crate::methods) fn request(changes: &Value) -> Request {
+    request_of(&envelope(changes))
 }
 
 fn function(name: &str) -> Value {
@@ -23,12 +24,13 @@ fn function(name: &str) -> Value {
 
 /// Checks that a request with these changes is refused for a field.
 fn is_refused(changes: &Value, field: &str) {
-    let prompt = prompt_for_messages(changes);
+    let prompt = envelope(changes);
     let refused = Request::parse(&prompt, None).expect_err(&prompt);
     let told = (&*refused.field, refused.method);
     assert_eq!(told, (field, Some(Method::InferMessages)), "{changes}");
 }
 
+/// More rules are broken in the vectors, which other programs read too.
 #[test]
 fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
     let of = |role: &str| json!({ "role": role, "content": "x" });
@@ -41,22 +43,15 @@ fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
     let calling = |calls: &[Value]| with("assistant", "toolCalls", json!(calls));
     let right = call("c", "f", json!({}));
     for (messages, part) in [
-        (json!([]), ""),
         (json!({}), ""),
         (json!([1]), "[0]"),
-        (json!([of("developer")]), "[0].role"),
         (json!([{ "role": "user" }]), "[0].content"),
-        (with("user", "content", json!([])), "[0].content"),
-        (with("user", "name", json!("x")), "[0].name"),
         (with("user", "toolCalls", json!([])), "[0].toolCalls"),
         (with("assistant", "toolCallId", json!("x")), "[0].toolCallId"),
         (json!([of("tool")]), "[0].toolCallId"),
-        (with("tool", "toolCallId", json!("c")), "[0]"),
-        (calling(std::slice::from_ref(&right)), ""),
         (calling(&[right.clone(), right]), "[0]"),
         (calling(&[call("", "f", json!({}))]), "[0].toolCalls[0].id"),
         (calling(&[call("c", "f f", json!({}))]), "[0].toolCalls[0].name"),
-        (calling(&[call("c", "f", json!("{}"))]), "[0].toolCalls[0].arguments"),
     ] {
         is_refused(&json!({ "messages": messages }), &format!("args.messages{part}"));
     }
@@ -66,51 +61,36 @@ fn a_message_that_breaks_a_rule_is_refused_with_its_field() {
 fn what_else_breaks_a_rule_is_refused_with_its_field() {
     let schema = json!({ "schema": { "type": "object" } });
     let many: Vec<_> = (0..129).map(|it| function(&format!("f{it}"))).collect();
-    let mut changed = [function("f"), function("f"), function("f")];
-    changed[0].as_object_mut().unwrap().remove("parameters");
-    changed[1]["description"] = json!("x".repeat(4_097));
-    changed[2]["parameters"]["properties"]["city"]["pattern"] = json!("");
-    let [bare, described, patterned] = changed;
+    let [mut bare, mut described] = [function("f"), function("f")];
+    bare.as_object_mut().unwrap().remove("parameters");
+    described["description"] = json!("x".repeat(4_097));
     for (functions, part) in [
-        (json!([function("f"), function("f")]), "[1].name"),
         (json!(many), ""),
         (json!([function("")]), "[0].name"),
         (json!([function(&"x".repeat(65))]), "[0].name"),
-        (json!([function("a.b")]), "[0].name"),
         (json!([bare]), "[0].parameters"),
         (json!([described]), "[0].description"),
-        (json!([patterned]), "[0].parameters.properties.city.pattern"),
     ] {
         is_refused(&json!({ "functions": functions }), &format!("args.functions{part}"));
     }
     let one = json!([function("f")]);
     for (changes, field) in [
-        (json!({ "toolChoice": "any" }), "toolChoice"),
         (json!({ "toolChoice": 1 }), "toolChoice"),
-        (json!({ "toolChoice": "required" }), "toolChoice"),
         (json!({ "toolChoice": { "name": "g" }, "functions": one }), "toolChoice.name"),
         (json!({ "toolChoice": { "type": "function" } }), "toolChoice.type"),
         (json!({ "responseSchema": { "type": "object" } }), "responseSchema.type"),
         (json!({ "responseSchema": {} }), "responseSchema.schema"),
-        (
-            json!({ "responseSchema": { "schema": { "type": "string" } } }),
-            "responseSchema.schema.type",
-        ),
         (json!({ "responseSchema": { "name": "a b", "schema": {} } }), "responseSchema.name"),
         (
             json!({ "responseSchema": schema, "toolChoice": "required", "functions": one }),
             "responseSchema",
         ),
-        (json!({ "responseSchema": schema, "stop": ["x"] }), "stop"),
-        (json!({ "maxOutputTokens": 0 }), "maxOutputTokens"),
         (json!({ "maxOutputTokens": 100_000_001 }), "maxOutputTokens"),
         (json!({ "maxOutputTokens": null }), "maxOutputTokens"),
         (json!({ "stop": ["a", "b", "c", "d", "e"] }), "stop"),
         (json!({ "stop": [""] }), "stop[0]"),
-        (json!({ "stop": ["a", "a"] }), "stop[1]"),
         (json!({ "stop": ["x".repeat(257)] }), "stop[0]"),
         (json!({ "stop": "a" }), "stop"),
-        (json!({ "temperature": 1 }), "temperature"),
     ] {
         is_refused(&changes, &format!("args.{field}"));
     }
@@ -144,7 +124,7 @@ fn arguments_may_be_nested_where_those_of_other_methods_may_not() {
         let call = json!({ "id": "c", "name": "f", "arguments": nested(levels) });
         let messages = json!([{ "role": "assistant", "content": "", "toolCalls": [call] },
             { "role": "tool", "content": "done", "toolCallId": "c" }]);
-        prompt_for_messages(&json!({ "messages": messages }))
+        envelope(&json!({ "messages": messages }))
     };
     drop(request_of(&prompt(100)));
     let other = prompt(100).replace("inferMessages", "inferChat");

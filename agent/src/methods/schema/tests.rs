@@ -90,70 +90,34 @@ fn references_are_put_in_place_with_what_is_said_beside_them() {
     assert_eq!(form.get("$defs"), None);
 }
 
+/// Most of what is refused is in the vectors, which other programs read too.
 #[test]
 fn what_cannot_be_honoured_is_refused_with_its_path() {
     let many: Vec<_> = (0..33).map(|_| json!({ "type": "string" })).collect();
     let words: Vec<_> = (0..1_025).map(|it| it.to_string()).collect();
     for (given, part) in [
-        (json!({ "type": "string", "pattern": "a*" }), ".pattern"),
-        (json!({ "type": "array", "uniqueItems": true }), ".uniqueItems"),
-        (json!({ "type": "text" }), ".type"),
-        (json!({ "type": [] }), ".type"),
-        (json!({ "type": ["string", "string"] }), ".type"),
         (json!({ "type": 1 }), ".type"),
-        (json!({ "not": {} }), ".not"),
-        (json!({ "type": "string", "minimum": 1 }), ".minimum"),
-        (json!({ "$ref": "#/$defs/none" }), ".$ref"),
         (json!({ "$ref": "https://a.example/s" }), ".$ref"),
         (json!({ "$ref": "#", "type": "object" }), ".type"),
-        (json!({ "$defs": {}, "type": "object" }), ".$defs"),
-        (json!({ "anyOf": [] }), ".anyOf"),
         (json!({ "anyOf": many }), ".anyOf"),
-        (json!({ "anyOf": [{ "type": "string" }], "type": "string" }), ".type"),
-        (json!({ "allOf": [{}, {}] }), ".allOf"),
-        (json!({ "enum": [] }), ".enum"),
-        (json!({ "enum": [1, 1] }), ".enum[1]"),
-        (json!({ "enum": [{}] }), ".enum[0]"),
-        (json!({ "type": "string", "enum": ["x", 1] }), ".enum[1]"),
-        (json!({ "type": "integer", "const": 1.5 }), ".const"),
         (json!({ "enum": words }), ".enum"),
         (json!({ "enum": ["x".repeat(257)] }), ".enum[0]"),
-        (json!({ "type": "object", "properties": { "x": {} }, "required": ["y"] }), ".required[0]"),
         (
             json!({ "type": "object", "properties": { "x": {} }, "required": ["x", "x"] }),
             ".required[1]",
         ),
         (json!({ "type": "object", "properties": [] }), ".properties"),
-        (json!({ "type": "object", "properties": { "x": true } }), ".properties.x"),
-        (json!({ "type": "string", "minLength": 5, "maxLength": 4 }), ".minLength"),
-        (json!({ "type": "string", "maxLength": 4_097 }), ".maxLength"),
-        (json!({ "type": "array", "minItems": -1 }), ".minItems"),
-        (json!({ "type": "integer", "minimum": 5, "maximum": 4 }), ".minimum"),
-        (json!({ "type": "integer", "minimum": 1.2, "maximum": 1.8 }), ".minimum"),
-        (
-            json!({ "type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2 }),
-            ".exclusiveMinimum",
-        ),
-        (json!({ "type": "number", "exclusiveMinimum": 1, "maximum": 1 }), ".exclusiveMinimum"),
         (json!({ "type": "number", "minimum": 1e300 }), ".minimum"),
         (json!({ "type": "number", "minimum": "1" }), ".minimum"),
-        (json!({ "type": "string", "description": 1 }), ".description"),
         (json!([]), ""),
     ] {
         assert_eq!(refusal(&of(&given)).field, format!("s.properties.a{part}"), "{given}");
     }
-    for (schema, field) in [
-        (json!([]), "s"),
-        (json!({ "type": "array", "items": {} }), "s.type"),
-        (json!({ "anyOf": [{ "type": "object" }, { "type": "null" }] }), "s.type"),
-        (json!({ "$defs": [] }), "s.$defs"),
-        (
-            json!({ "$defs": { "A": { "type": "object", "properties": { "a": { "$ref": "#/$defs/A" } } } },
-            "$ref": "#/$defs/A" }),
-            "s.$ref(#/$defs/A).properties.a.$ref",
-        ),
-    ] {
+    for (schema, field) in [(json!([]), "s"), (json!({ "$defs": [] }), "s.$defs")] {
         assert_eq!(refusal(&schema).field, field, "{schema}");
+    }
+    for vector in vectors_of("wrongSchemas") {
+        assert_eq!(refusal(&vector["schema"]).field, text_of(&vector, "field"), "{vector}");
     }
 }
 
@@ -221,8 +185,5 @@ fn other_programs_agree_about_schemas() {
     assert!(taken.len() >= 8, "{}", taken.len());
     for vector in taken {
         form(&vector);
-    }
-    for vector in vectors_of("wrongSchemas") {
-        assert_eq!(refusal(&vector["schema"]).field, text_of(&vector, "field"), "{vector}");
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-/// An envelope with these arguments changed. The benchmark includes this file, and has nothing else of the
-/// tests.
-fn envelope(changes: &Value) -> String {
+/// A prompt for `inferMessages` with these arguments changed. The benchmark includes this file, and has
+/// nothing else of the tests.
+pub(super) fn envelope(changes: &Value) -> String {
     let mut args = json!({ "messages": [{ "role": "user", "content": "hi" }], "functions": [],
         "toolChoice": "auto" });
     for (key, value) in changes.as_object().expect("the changes are an object") {

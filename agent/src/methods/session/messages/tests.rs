@@ -4,13 +4,10 @@ use serde_json::{Value, json};
 
 use super::super::tests::tool;
 use super::*;
-use crate::methods::tests::{calls, is_cut_off, prompt_for_messages, request_of, says};
-use crate::methods::{Ending, Request};
+use crate::methods::Ending;
+use crate::methods::messages::tests::request;
+use crate::methods::tests::{calls, is_cut_off, says};
 use types::RunStatus;
-
-fn request(changes: &Value) -> Request {
-    request_of(&prompt_for_messages(changes))
-}
 
 /// A course with the miner's tool `look`.
 fn session(changes: &Value) -> AgentSession {
