@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use types::agent::{ExecutorId, Version};
+use types::agent::ExecutorId;
 use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
@@ -13,27 +13,48 @@ use crate::messages::{Constraint, Message, Role};
 
 const MANIFEST: Hash = Hash::new([7; 32]);
 
-/// Metadata of an agent with one method, `f(string)`, that has these tools.
-fn metadata(name: &str, tools: &[String]) -> String {
-    json!({
-        "name": name, "description": "An agent.", "version": "1.0.0",
-        "container_image": format!("ombra-model:{MANIFEST}"),
-        "executor": {
-            "kind": "model", "model": MANIFEST, "basePrompt": "Be brief.", "tools": tools,
-            "maxIterations": 2, "maxOutputTokens": 8,
-        },
-        "abi": [{
-            "type": "function", "name": "f", "description": "Says something.",
-            "inputs": [{"name": "text", "type": "string"}],
-            "outputs": [{"name": "said", "type": "string"}],
-        }],
-    })
-    .to_string()
+/// A parameter.
+pub(super) fn parameter(name: &str, of_type: &str) -> Value {
+    json!({ "name": name, "type": of_type })
 }
 
-fn agent(name: &str, tools: &[String]) -> Arc<Agent> {
+/// A method without a description.
+pub(super) fn method(name: &str, inputs: &[Value], outputs: &[Value]) -> Value {
+    json!({ "type": "function", "name": name, "inputs": inputs, "outputs": outputs })
+}
+
+/// An agent of a model with so many output tokens.
+pub(super) fn agent_with(
+    output_tokens_max: u32,
+    name: &str,
+    manifest: Hash,
+    tools: &[String],
+    abi: &[Value],
+) -> Arc<Agent> {
+    let metadata = json!({
+        "name": name,
+        "description": "Judges texts.",
+        "version": "1.0.0",
+        "container_image": format!("ombra-model:{manifest}"),
+        "executor": {
+            "kind": "model", "model": manifest, "basePrompt": "Be brief.", "tools": tools,
+            "maxIterations": 2, "maxOutputTokens": output_tokens_max,
+        },
+        "abi": abi,
+    });
     let id = Hash::digest(name.as_bytes());
-    Arc::new(Agent::read(id, metadata(name, tools).as_bytes()).expect("metadata in order"))
+    Arc::new(Agent::read(id, metadata.to_string().as_bytes()).expect("metadata in order"))
+}
+
+/// An agent with one method, `f(string)`, that has these tools.
+fn agent(name: &str, tools: &[String]) -> Arc<Agent> {
+    let mut says = method("f", &[parameter("text", "string")], &[parameter("said", "string")]);
+    says["description"] = json!("Says something.");
+    agent_with(8, name, MANIFEST, tools, &[says])
+}
+
+pub(super) fn tool_of(agent: &Agent) -> String {
+    format!("agent:{}@{}", agent.id, agent.metadata.version.as_str())
 }
 
 /// A model that says its number of messages, and reads a token for each of their bytes.
@@ -121,17 +142,42 @@ const LIMITS: CallLimits = CallLimits {
     result_bytes: 16,
 };
 
-struct Member {
-    executors: Executors,
-    library: Library,
+pub(super) const CONTEXT: Context =
+    Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) };
+
+/// One that never stops.
+pub(super) fn never() -> Stop {
+    Stop::new(CancellationToken::new(), None)
+}
+
+/// What a member of a committee has.
+pub(super) struct Member {
+    pub(super) executors: Executors,
+    pub(super) library: Library,
 }
 
 impl Member {
+    pub(super) fn of(executors: Executors) -> Self {
+        Self { executors, library: Library::default() }
+    }
+
+    pub(super) fn execute(
+        &self,
+        agent: &Agent,
+        payload: &[u8],
+        limits: CallLimits,
+        stop: Stop,
+    ) -> Executed {
+        let (context, library) = (CONTEXT, &self.library);
+        self.executors.run(&Task { context, agent, payload, limits, library, stop })
+    }
+
+    /// One whose agents are obedient.
     fn new() -> Self {
         let mut executors = Executors::default();
         executors.add(ExecutorId::Model { manifest: MANIFEST }, Arc::new(Obedient));
         executors.add_model(Arc::new(Counting));
-        Self { executors, library: Library::default() }
+        Self::of(executors)
     }
 
     fn with(mut self, agent: &Arc<Agent>) -> Self {
@@ -140,24 +186,8 @@ impl Member {
     }
 
     fn run(&self, agent: &Agent, order: &Value) -> Executed {
-        self.run_until(agent, order, CancellationToken::new())
+        self.execute(agent, order.to_string().as_bytes(), LIMITS, never())
     }
-
-    fn run_until(&self, agent: &Agent, order: &Value, stop: CancellationToken) -> Executed {
-        self.executors.run(&Task {
-            context: Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) },
-            agent,
-            payload: order.to_string().as_bytes(),
-            limits: LIMITS,
-            library: &self.library,
-            stop: Stop::new(stop, None),
-        })
-    }
-}
-
-fn tool_of(agent: &Agent) -> String {
-    let version: &Version = &agent.metadata.version;
-    format!("agent:{}@{}", agent.id, version.as_str())
 }
 
 #[test]
@@ -298,10 +328,10 @@ fn what_is_not_here_makes_a_member_unable_and_nothing_else() {
 
 #[test]
 fn a_member_that_stops_says_that_it_is_unable() {
-    let stop = CancellationToken::new();
-    stop.cancel();
-    let order = json!({"do": "answer", "with": "a"});
-    let executed = Member::new().run_until(&agent("speaker", &[]), &order, stop);
+    let token = CancellationToken::new();
+    token.cancel();
+    let (order, stop) = (br#"{"do":"answer","with":"a"}"#, Stop::new(token, None));
+    let executed = Member::new().execute(&agent("speaker", &[]), order, LIMITS, stop);
     assert_eq!(executed.answer.outcome, Outcome::Unable);
 }
 

@@ -5,9 +5,7 @@ use types::Usage;
 use types::abi::Method;
 use types::call::{CallLimits, Outcome};
 
-use super::scene::{
-    LIMITS, MANIFEST, Miner, agent, call, cut, method, parameter, payload, text, tool_of,
-};
+use super::scene::{LIMITS, Miner, agent, call, cut, method, parameter, payload, text, tool_of};
 use crate::executor::{Agent, Form};
 use crate::messages::{Constraint, Role};
 
@@ -24,7 +22,6 @@ fn judge(tools: &[String]) -> std::sync::Arc<Agent> {
     let mixed = [parameter("", "int256"), parameter("arg0", "bytes"), parameter("", "address")];
     agent(
         "Text judge",
-        MANIFEST,
         tools,
         &[
             described(method("say", &[string("text")], &[string("said")]), "Says it again."),
@@ -179,7 +176,7 @@ fn after_the_last_round_the_model_answers_without_tools() {
 /// An agent that has another one for a tool.
 fn asker(inner: &Agent, inputs: &[Value]) -> std::sync::Arc<Agent> {
     let ask = method("ask", inputs, &[parameter("a", "string")]);
-    agent("Asker", MANIFEST, &[tool_of(inner)], &[ask])
+    agent("Asker", &[tool_of(inner)], &[ask])
 }
 
 #[test]
@@ -193,7 +190,7 @@ fn another_agent_is_a_tool_named_by_itself_and_its_method() {
         call(tool, json!({ "text": 5 })),
         text("done", 1),
     ]);
-    miner.library.add_agent(inner.clone());
+    miner.member.library.add_agent(inner.clone());
     let executed = miner.call(&outer, "ask", &json!(["?"]));
     assert_eq!(executed.answer.outcome, Outcome::Success, "{:?}", executed.reason);
     let asked = miner.asked();
@@ -218,7 +215,7 @@ fn a_nested_failure_is_told_to_the_model_as_an_error() {
         text("no object", 2),
         text("it failed", 2),
     ]);
-    miner.library.add_agent(inner);
+    miner.member.library.add_agent(inner);
     let executed = miner.call(&outer, "ask", &json!([]));
     assert_eq!(executed.answer.outcome, Outcome::Success, "{:?}", executed.reason);
     let told = miner.asked()[2].messages.last().expect("a result").text.clone();

@@ -4,13 +4,13 @@ use alloy_dyn_abi::{DynSolType, DynSolValue};
 use serde_json::{Value, json};
 use types::call::Outcome;
 
-use super::scene::{MANIFEST, Miner, agent, call, cut, published, text};
+use super::scene::{Miner, agent, call, cut, published, text};
 use crate::executor::{Executed, Form, Inference};
 use crate::messages::Constraint;
 
 fn ask(miner: &Miner, tools: &[&str], method: &str, arguments: &Value) -> Executed {
     let tools: Vec<_> = tools.iter().map(|tool| (*tool).to_owned()).collect();
-    miner.call(&agent("llm-inference", MANIFEST, &tools, &published()), method, arguments)
+    miner.call(&agent("llm-inference", &tools, &published()), method, arguments)
 }
 
 /// The values of a result, as another implementation reads them.
@@ -29,7 +29,7 @@ fn failure(executed: &Executed) -> &str {
 
 #[test]
 fn the_methods_have_the_published_selectors() {
-    let agent = agent("llm-inference", MANIFEST, &[], &published());
+    let agent = agent("llm-inference", &[], &published());
     let selectors: Vec<_> =
         agent.metadata.methods.iter().map(|method| method.selector().to_string()).collect();
     assert_eq!(selectors, ["0xfe7ca098", "0xc6833c3d", "0xbee8d139", "0xd0683905"]);

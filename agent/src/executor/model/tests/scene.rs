@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
-use types::agent::ExecutorId;
 use types::call::CallLimits;
-use types::{Address, Hash, Usage};
+use types::{Hash, Usage};
 
+use crate::executor::tests::{Member, never};
+pub(super) use crate::executor::tests::{agent_with, method, parameter, tool_of};
 use crate::executor::{
-    Agent, Chosen, Context, Executed, Executors, Form, Inference, Library, Model, ModelAgents,
-    ModelAsk, ModelFault, Reading, Stop, Task,
+    Agent, Chosen, Executed, Executors, Form, Inference, Model, ModelAsk, ModelFault, Reading, Stop,
 };
 use crate::messages::{Message, ToolCall};
 
@@ -21,16 +20,6 @@ pub(super) const LIMITS: CallLimits = CallLimits {
     usage: Usage { input_tokens: 100_000, output_tokens: 1_000, fuel: 0 },
     result_bytes: 10_000,
 };
-
-/// A parameter.
-pub(super) fn parameter(name: &str, of_type: &str) -> Value {
-    json!({ "name": name, "type": of_type })
-}
-
-/// A method without a description.
-pub(super) fn method(name: &str, inputs: &[Value], outputs: &[Value]) -> Value {
-    json!({ "type": "function", "name": name, "inputs": inputs, "outputs": outputs })
-}
 
 /// The four published methods.
 pub(super) fn published() -> Vec<Value> {
@@ -58,36 +47,9 @@ pub(super) fn published() -> Vec<Value> {
     ]
 }
 
-/// An agent of a model.
-pub(super) fn agent(name: &str, manifest: Hash, tools: &[String], abi: &[Value]) -> Arc<Agent> {
-    agent_with(16, name, manifest, tools, abi)
-}
-
-/// The same with so many output tokens.
-pub(super) fn agent_with(
-    output_tokens_max: u32,
-    name: &str,
-    manifest: Hash,
-    tools: &[String],
-    abi: &[Value],
-) -> Arc<Agent> {
-    let metadata = json!({
-        "name": name,
-        "description": "Judges texts.",
-        "version": "1.0.0",
-        "container_image": format!("ombra-model:{manifest}"),
-        "executor": {
-            "kind": "model", "model": manifest, "basePrompt": "Be brief.", "tools": tools,
-            "maxIterations": 2, "maxOutputTokens": output_tokens_max,
-        },
-        "abi": abi,
-    });
-    let id = Hash::digest(name.as_bytes());
-    Arc::new(Agent::read(id, metadata.to_string().as_bytes()).expect("metadata in order"))
-}
-
-pub(super) fn tool_of(agent: &Agent) -> String {
-    format!("agent:{}@{}", agent.id, agent.metadata.version.as_str())
+/// An agent of the model.
+pub(super) fn agent(name: &str, tools: &[String], abi: &[Value]) -> Arc<Agent> {
+    agent_with(16, name, MANIFEST, tools, abi)
 }
 
 /// A question as a model gets it.
@@ -145,8 +107,7 @@ pub(super) fn call(name: &str, arguments: Value) -> Inference {
 
 /// A miner with one model.
 pub(super) struct Miner {
-    pub(super) executors: Executors,
-    pub(super) library: Library,
+    pub(super) member: Member,
     scripted: Arc<Scripted>,
 }
 
@@ -155,18 +116,12 @@ impl Miner {
     pub(super) fn saying(says: impl IntoIterator<Item = Inference>) -> Self {
         let says = Mutex::new(says.into_iter().collect());
         let scripted = Arc::new(Scripted { says, asked: Mutex::default() });
-        let mut miner = Self::with(scripted.clone());
-        miner.scripted = scripted;
-        miner
+        Self { scripted: scripted.clone(), ..Self::with(scripted) }
     }
 
     /// One with this model.
     pub(super) fn with(model: Arc<dyn Model>) -> Self {
-        let mut executors = Executors::default();
-        let id = ExecutorId::Model { manifest: model.manifest() };
-        executors.add(id, Arc::new(ModelAgents));
-        executors.add_model(model);
-        Self { executors, library: Library::default(), scripted: Arc::default() }
+        Self { member: Member::of(Executors::of(Some(model))), scripted: Arc::default() }
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
@@ -174,14 +129,7 @@ impl Miner {
     }
 
     pub(super) fn run(&self, agent: &Agent, payload: &[u8], limits: CallLimits) -> Executed {
-        self.executors.run(&Task {
-            context: Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) },
-            agent,
-            payload,
-            limits,
-            library: &self.library,
-            stop: Stop::new(CancellationToken::new(), None),
-        })
+        self.member.execute(agent, payload, limits, never())
     }
 
     /// Calls a method by name.

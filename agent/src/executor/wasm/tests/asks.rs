@@ -9,7 +9,7 @@ fn told(import: &str, ask: &Value, tools: &[String]) -> Result<Value, String> {
 
 fn told_text(import: &str, ask: &str, tools: &[String]) -> Result<Value, String> {
     let agent = agent("asking", "string", tools);
-    said(&Member::new().with(&agent, &asking(import, ask)), &agent)
+    said(&member().with_program(&agent, &asking(import, ask)), &agent)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn questions_that_nobody_can_ask_are_a_failure() {
     let import = "(import \"ombra\" \"tool\" (func $ask (param i32 i32) (result i64)))
                   (data (i32.const 8192) \"\\ff\\fe\")";
     let program = module(import, "(call $ask (i32.const 8192) (i32.const 2))");
-    assert_eq!(said(&Member::new().with(&agent, &program), &agent), Err(reason));
+    assert_eq!(said(&member().with_program(&agent, &program), &agent), Err(reason));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_limit_that_the_model_reaches_ends_the_program() {
     let ask = json!({"prompt": "x".repeat(1_001), "maxOutputTokens": 1});
     let agent = agent("asking", "string", &[]);
     let program = asking("infer", &ask.to_string());
-    let executed = Member::new().with(&agent, &program).run(&agent, LIMITS);
+    let executed = member().with_program(&agent, &program).call(&agent, LIMITS);
     assert_eq!(executed.reason.as_deref(), Some("the limit inputTokens of the call is reached"));
     assert_eq!(executed.answer.usage, LIMITS.usage);
 }
@@ -86,8 +86,8 @@ fn an_agent_answers_or_says_why_not() {
     let (inner, outer) = nested();
     let payload = inner.metadata.methods[0].encode_arguments("[1]").expect("arguments");
     let answered = |payload: &[u8]| {
-        let member = Member::new().with(&inner, &module("", "i64.const 32"));
-        said(&member.with(&outer, &asking_agent(&inner, payload)), &outer)
+        let member = member().with_program(&inner, &module("", "i64.const 32"));
+        said(&member.with_program(&outer, &asking_agent(&inner, payload)), &outer)
     };
     let zero = const_hex::encode_prefixed([0_u8; 32]);
     assert_eq!(answered(&payload), Ok(json!({"outcome": "success", "result": zero})));
@@ -97,13 +97,13 @@ fn an_agent_answers_or_says_why_not() {
     let stranger = agent("stranger", "string", &[]);
     let asks = asking_agent(&inner, &payload);
     let reason = format!("agent: agent:{}@1.0.0 is not among the agent's tools", inner.id);
-    assert_eq!(said(&Member::new().with(&stranger, &asks), &stranger), Err(reason));
+    assert_eq!(said(&member().with_program(&stranger, &asks), &stranger), Err(reason));
 }
 
 #[test]
 fn an_agent_that_a_member_has_not_makes_it_unable() {
     let (inner, outer) = nested();
-    let member = Member::new().with(&outer, &asking_agent(&inner, &[0]));
+    let member = member().with_program(&outer, &asking_agent(&inner, &[0]));
     let reason = format!("unable: the agent {} 1.0.0 is not here", inner.id);
     assert_eq!(said(&member, &outer), Err(reason));
 }
@@ -112,7 +112,7 @@ fn an_agent_that_a_member_has_not_makes_it_unable() {
 fn a_program_knows_whose_call_it_answers() {
     let agent = agent("asking", "string", &[]);
     let import = "(import \"ombra\" \"context\" (func $context (result i64)))";
-    let member = Member::new().with(&agent, &telling(import, "(call $context)"));
+    let member = member().with_program(&agent, &telling(import, "(call $context)"));
     let expected = json!({
         "callId": Hash::ZERO, "agentId": agent.id, "version": "1.0.0",
         "requester": Address::new([1; 20]),
@@ -136,14 +136,9 @@ fn a_program_asks_for_only_so_much_work() {
     let import = "(import \"ombra\" \"tool\" (func $tool (param i32 i32) (result i64)))";
     let ask = json!({"name": "none", "arguments": {}}).to_string();
     let imports = format!("{import} {}", says(8192, &ask));
-    let body = format!(
-        "(local $n i32)
-         (loop $again (drop (call $tool (i32.const 8192) (i32.const {length})))
-           (local.set $n (i32.add (local.get $n) (i32.const 1)))
-           (br_if $again (i32.lt_u (local.get $n) (i32.const 1001))))
-         i64.const 32",
-        length = ask.len()
-    );
+    let length = ask.len();
+    let call = format!("(drop (call $tool (i32.const 8192) (i32.const {length})))");
+    let body = repeated(1_001, &call);
     let executed = run_within(&module(&imports, &body), fuelled(1_000_000_000));
     assert_eq!(executed.reason.as_deref(), Some("more than 1000 calls of infer, tool and agent"));
     let executed = run(&module(&imports, &body));

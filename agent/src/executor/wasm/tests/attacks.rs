@@ -17,8 +17,8 @@ fn a_loop_without_end_stops_when_the_member_has_no_more_time() {
     let agent = agent("alone", "uint256", &[]);
     let until = Instant::now() + Duration::from_millis(50);
     let stop = Stop::new(CancellationToken::new(), Some(until));
-    let member = Member::new().with(&agent, &program);
-    let executed = member.run_until(&agent, fuelled(u64::MAX), stop);
+    let member = member().with_program(&agent, &program);
+    let executed = member.execute(&agent, &payload(&agent), fuelled(u64::MAX), stop);
     assert_eq!(executed.answer.outcome, Outcome::Unable);
     assert_eq!(executed.reason.as_deref(), Some("the time that this miner has for it is over"));
 }
@@ -36,17 +36,9 @@ fn memory_ends_at_sixty_four_mebibytes_for_everybody() {
     let more = succeeds(&module("", &grow(1_024, -1)));
     assert!(all.answer.usage.fuel > more.answer.usage.fuel + 1_000_000, "what grows costs fuel");
     let reason = "the program is no module of wasm-1";
-    fails(&wasm(&large("(memory (export \"memory\") 1025)")), reason);
-    let begun = succeeds(&wasm(&large("(memory (export \"memory\") 1024)")));
+    fails(&with_memory(1_025, "", "i32.const 0", "i64.const 32"), reason);
+    let begun = succeeds(&with_memory(1_024, "", "i32.const 0", "i64.const 32"));
     assert!(begun.answer.usage.fuel > 1_000_000, "what it begins with, too");
-}
-
-fn large(memory: &str) -> String {
-    format!(
-        "(module {memory}
-           (func (export \"alloc\") (param i32) (result i32) i32.const 0)
-           (func (export \"handle\") (param i32 i32) (result i64) i64.const 32))"
-    )
 }
 
 #[test]
@@ -108,13 +100,7 @@ fn an_import_that_is_exported_as_handle_is_no_program() {
 fn logs_have_bounds() {
     let import = "(import \"ombra\" \"log\" (func $log (param i32 i32)))";
     let lines = |count: u32, bytes: u32| {
-        format!(
-            "(local $n i32)
-             (loop $again (call $log (i32.const 8192) (i32.const {bytes}))
-               (local.set $n (i32.add (local.get $n) (i32.const 1)))
-               (br_if $again (i32.lt_u (local.get $n) (i32.const {count}))))
-             i64.const 32"
-        )
+        repeated(count, &format!("(call $log (i32.const 8192) (i32.const {bytes}))"))
     };
     let work = succeeds(&module(import, &lines(1_000, 1_024))).work.expect("work");
     assert_eq!(work.as_json()["steps"].as_array().map(Vec::len), Some(1_000));

@@ -1,6 +1,7 @@
 //! What a program burns is counted exactly, whoever counts.
 
 use super::*;
+use crate::executor::tests::CONTEXT;
 use crate::executor::wasm::cache::Cache;
 use crate::executor::wasm::guest::Guest;
 use crate::executor::{Meter, Scope};
@@ -27,7 +28,7 @@ fn busy() -> Vec<u8> {
 
 fn burned(program: &[u8], slice: u64) -> (Result<Vec<u8>, String>, u64) {
     let agent = agent("alone", "uint256", &[]);
-    let member = Member::new().with(&agent, program);
+    let member = member().with_program(&agent, program);
     let mut meter = Meter::new(LIMITS.usage);
     let stop = never();
     let mut scope = Scope::new(&member.executors, &member.library, &mut meter, &CONTEXT, &stop);
@@ -59,8 +60,8 @@ fn exactly_what_is_burned_is_enough() {
 #[test]
 fn a_program_that_was_compiled_before_burns_the_same() {
     let agent = agent("alone", "uint256", &[]);
-    let member = Member::new().with(&agent, &busy());
-    let (first, second) = (member.run(&agent, LIMITS), member.run(&agent, LIMITS));
+    let member = member().with_program(&agent, &busy());
+    let (first, second) = (member.call(&agent, LIMITS), member.call(&agent, LIMITS));
     assert_eq!(first, second);
     assert!(
         first.answer.usage.fuel > super::super::fuel::FUEL_PER_PROGRAM_BYTE * busy().len() as u64
@@ -73,14 +74,11 @@ fn what_a_nested_program_burns_is_missing_to_the_outer_one() {
     let payload = inner.metadata.methods[0].encode_arguments("[1]").expect("arguments");
     let asks = asking_agent(&inner, &payload);
     let spent = |rounds: u32| {
-        let body = format!(
-            "(local $n i32) (loop $again
-               (local.set $n (i32.add (local.get $n) (i32.const 1)))
-               (br_if $again (i32.lt_u (local.get $n) (i32.const {rounds})))) i64.const 32"
-        );
-        let member = Member::new().with(&inner, &module("", &body)).with(&outer, &asks);
-        let alone = member.run(&inner, LIMITS);
-        let both = member.run(&outer, LIMITS);
+        let member = member()
+            .with_program(&inner, &module("", &repeated(rounds, "")))
+            .with_program(&outer, &asks);
+        let alone = member.call(&inner, LIMITS);
+        let both = member.call(&outer, LIMITS);
         (alone.answer.usage.fuel, both)
     };
     let (one, with_one) = spent(100_000);

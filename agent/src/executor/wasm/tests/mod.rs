@@ -11,14 +11,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use types::agent::ExecutorId;
 use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
-use super::Wasm;
+use crate::executor::tests::{Member, never};
 use crate::executor::{
-    Agent, Chosen, Context, Executed, Executors, Inference, Library, Model, ModelAsk, ModelFault,
-    Reading, Stop, Task,
+    Agent, Chosen, Executed, Executors, Inference, Model, ModelAsk, ModelFault, Reading, Stop,
 };
 
 const MANIFEST: Hash = Hash::new([7; 32]);
@@ -27,19 +25,32 @@ const LIMITS: CallLimits = CallLimits {
     result_bytes: 4_096,
 };
 
-const CONTEXT: Context = Context { call_id: Hash::ZERO, requester: Address::new([1; 20]) };
-
 /// A module with memory, an `alloc` that gives the same place each time, and a `handle` with this body.
 fn module(imports: &str, body: &str) -> Vec<u8> {
     with_alloc(imports, "i32.const 4096", body)
 }
 
 fn with_alloc(imports: &str, alloc: &str, body: &str) -> Vec<u8> {
+    with_memory(1, imports, alloc, body)
+}
+
+fn with_memory(pages: u32, imports: &str, alloc: &str, body: &str) -> Vec<u8> {
     wasm(&format!(
-        "(module {imports} (memory (export \"memory\") 1)
+        "(module {imports} (memory (export \"memory\") {pages})
            (func (export \"alloc\") (param i32) (result i32) {alloc})
            (func (export \"handle\") (param i32 i32) (result i64) {body}))"
     ))
+}
+
+/// The text of a loop, first in a body, that does something so often.
+fn repeated(times: u32, what: &str) -> String {
+    format!(
+        "(local $n i32)
+         (loop $again {what}
+           (local.set $n (i32.add (local.get $n) (i32.const 1)))
+           (br_if $again (i32.lt_u (local.get $n) (i32.const {times}))))
+         i64.const 32"
+    )
 }
 
 fn wasm(text: &str) -> Vec<u8> {
@@ -139,62 +150,31 @@ impl Model for Echo {
     }
 }
 
-/// A member with programs.
-struct Member {
-    executors: Executors,
-    library: Library,
+/// A member with the model, and without programs.
+fn member() -> Member {
+    Member::of(Executors::of(Some(Arc::new(Echo))))
+}
+
+fn payload(agent: &Agent) -> Vec<u8> {
+    agent.metadata.methods[0].encode_arguments("[5]").expect("arguments")
 }
 
 impl Member {
-    fn new() -> Self {
-        let mut executors = Executors::default();
-        executors.add(ExecutorId::WasmWithModel { manifest: MANIFEST }, Arc::new(Wasm::default()));
-        executors.add_model(Arc::new(Echo));
-        Self { executors, library: Library::default() }
-    }
-
-    fn with(mut self, agent: &Arc<Agent>, program: &[u8]) -> Self {
+    fn with_program(mut self, agent: &Arc<Agent>, program: &[u8]) -> Self {
         self.library.add_agent(Arc::clone(agent));
         let name = &agent.metadata.name;
         self.library.add_program(format!("blob-{name}"), Arc::from(program));
         self
     }
 
-    fn run(&self, agent: &Agent, limits: CallLimits) -> Executed {
-        self.run_until(agent, limits, never())
-    }
-
-    fn run_until(&self, agent: &Agent, limits: CallLimits, stop: Stop) -> Executed {
-        let payload = agent.metadata.methods[0].encode_arguments("[5]").expect("arguments");
-        self.run_payload(agent, &payload, limits, stop)
-    }
-
-    fn run_payload(
-        &self,
-        agent: &Agent,
-        payload: &[u8],
-        limits: CallLimits,
-        stop: Stop,
-    ) -> Executed {
-        self.executors.run(&Task {
-            context: CONTEXT,
-            agent,
-            payload,
-            limits,
-            library: &self.library,
-            stop,
-        })
+    fn call(&self, agent: &Agent, limits: CallLimits) -> Executed {
+        self.execute(agent, &payload(agent), limits, never())
     }
 }
 
 /// Limits with so much fuel.
 fn fuelled(fuel: u64) -> CallLimits {
     CallLimits { usage: Usage { fuel, ..LIMITS.usage }, ..LIMITS }
-}
-
-/// One that never stops.
-fn never() -> Stop {
-    Stop::new(CancellationToken::new(), None)
 }
 
 /// Runs a program whose method has one output of type `uint256`.
@@ -204,7 +184,7 @@ fn run(program: &[u8]) -> Executed {
 
 fn run_within(program: &[u8], limits: CallLimits) -> Executed {
     let agent = agent("alone", "uint256", &[]);
-    Member::new().with(&agent, program).run(&agent, limits)
+    member().with_program(&agent, program).call(&agent, limits)
 }
 
 /// Runs a program whose method has one output of type `string`, and tells that.
@@ -213,7 +193,7 @@ fn run_within(program: &[u8], limits: CallLimits) -> Executed {
     reason = "the error is what the agent says, not a fault of the test"
 )]
 fn said(member: &Member, agent: &Agent) -> Result<Value, String> {
-    let executed = member.run(agent, LIMITS);
+    let executed = member.call(agent, LIMITS);
     match executed.answer.outcome {
         Outcome::Success => {
             let method = &agent.metadata.methods[0];

@@ -105,14 +105,14 @@ fn a_segment_outside_of_memory_or_table_is_a_failure() {
 #[test]
 fn a_call_of_no_method_and_arguments_of_another_are_a_failure() {
     let agent = agent("alone", "uint256", &[]);
-    let member = Member::new().with(&agent, &module("", "i64.const 32"));
+    let member = member().with_program(&agent, &module("", "i64.const 32"));
     let selector = agent.metadata.methods[0].selector().0;
     for (payload, reason) in [
         (b"none".as_slice(), "the payload calls none of the agent's methods"),
         (b"".as_slice(), "the payload calls none of the agent's methods"),
         (selector.as_slice(), "the payload has no arguments of the method"),
     ] {
-        let executed = member.run_payload(&agent, payload, LIMITS, never());
+        let executed = member.execute(&agent, payload, LIMITS, never());
         assert_eq!(executed.reason.as_deref(), Some(reason));
         assert_eq!(executed.answer.outcome, Outcome::Failure);
     }
