@@ -240,17 +240,7 @@ mod tests {
 
     use super::*;
     use crate::chain::fake::FakeChain;
-    use crate::testing::toolbox;
-
-    fn model(deterministic: bool) -> Manifest {
-        Manifest {
-            name: "m".into(),
-            model: "m".into(),
-            deterministic,
-            context_tokens_max: 256,
-            constrains: true,
-        }
-    }
+    use crate::testing::{manifest, toolbox};
 
     /// The course of a run with this prompt, whose whitelist has `now` and `math_eval`.
     fn begin(prompt: &str, deterministic: bool) -> Result<Box<dyn AgentSession>, String> {
@@ -266,7 +256,8 @@ mod tests {
         let chain = FakeChain::new();
         let run = chain.run_of(&chain.add_run(prompt, 10_000, 10));
         let run = RunView { tools: vec!["now".into(), "math_eval".into()], ..run };
-        Understanding::new(toolbox(""), model(deterministic)).begin(&run, None, before)
+        let model = Manifest { deterministic, ..manifest() };
+        Understanding::new(toolbox(""), model).begin(&run, None, before)
     }
 
     fn tools(session: &dyn AgentSession) -> Vec<String> {

@@ -33,6 +33,7 @@ use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
 use crate::outbox::UNDER_WAY_MAX;
 use crate::policy::{Decision, PolicyFile, Reason, Unit};
 use crate::ports::{Ending, Event};
+use crate::testing::comes;
 use support::{Bench, TestClock, key};
 
 #[tokio::test]
@@ -857,14 +858,8 @@ async fn a_policy_that_changes_on_disk_is_followed_until_it_is_faulty() {
     let task = tokio::spawn(follow_policy(file, (sender, also), told, every, stop.clone()));
     std::fs::write(&path, "[policy]\nruns_max = 0").unwrap();
     let told_of_a_fault = async |wanted: bool| {
-        let mut ticks = tokio::time::interval(every);
-        let wait = async {
-            while news.lock().refused.is_some() != wanted {
-                ticks.tick().await;
-            }
-        };
-        let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
-        assert!(waited.is_ok(), "{:?}", news.lock());
+        let came = comes(|| news.lock().refused.is_some() == wanted).await;
+        assert!(came, "{:?}", news.lock());
     };
     told_of_a_fault(true).await;
     let refused = "policy.runs_max is 0; expected 1 to 256";

@@ -29,7 +29,7 @@ mod owner;
 pub mod resume;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 use std::path::Path;

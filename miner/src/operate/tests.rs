@@ -1,15 +1,10 @@
 //! What is told, when it is an alarm, and what a policy would decide.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agent::tools::Surroundings;
-use agent::tools::ports::SystemNames;
-
 use types::{Hash, Keypair, Params, RunStatus};
-use wallet::ChainIdentity;
 
 use super::alarm::InForce;
 use super::tell::{Wanted, runs, status, why};
@@ -22,10 +17,12 @@ use crate::chain::{ChainError, Funds, Head, RunView};
 use crate::engine::tests::support::{TestClock, TestCounters, key};
 use crate::journal::call::Paused;
 use crate::journal::entry::{Entry, Outcome, Parcel, Phase, Purpose, Swept, SweptLast};
+use crate::journal::tests::{new_journal, open};
 use crate::journal::{Journal, JournalError};
 use crate::policy::{Decision, Policy, Reason};
 use crate::ports::{Counters, Event};
 use crate::settings::Settings;
+use crate::testing::surroundings;
 
 fn me() -> types::Address {
     key().address()
@@ -170,18 +167,6 @@ fn a_tally_counts_what_was_decided_since_there_was_work_and_hands_all_on() {
     assert_eq!(expected, *heard.events.lock());
 }
 
-/// A journal in a folder of its own.
-fn journal() -> (tempfile::TempDir, Journal) {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = open(&folder);
-    (folder, journal)
-}
-
-fn open(folder: &tempfile::TempDir) -> Journal {
-    let chain = ChainIdentity { chain_id: "chain".into(), genesis_hash: Hash::digest(b"genesis") };
-    Journal::open(&folder.path().join("journal"), me(), &chain).unwrap()
-}
-
 fn run(prompt: &str) -> RunView {
     let chain = FakeChain::new();
     chain.run_of(&chain.add_run(prompt, 10_000, 10))
@@ -189,7 +174,7 @@ fn run(prompt: &str) -> RunView {
 
 #[tokio::test]
 async fn runs_are_told_newest_first_and_the_open_ones_on_request() {
-    let (_folder, journal) = journal();
+    let (_folder, journal) = new_journal();
     let over = Outcome::Ended { status: RunStatus::Completed, reward_micro: 33 };
     let (first, second) = (Entry::reserve(run("a"), 1), Entry::reserve(run("b"), 2));
     let third = Entry { steps: 3, tokens: 33, ..Entry::reserve(run("c"), 3) };
@@ -219,7 +204,7 @@ async fn a_journal_is_read_without_knowing_its_chain_but_only_by_its_wallet() {
     assert!(!path.exists(), "reading makes no journal");
     let run = run("a");
     let paused = Decision::Wait(Reason::Paused);
-    let written = open(&folder);
+    let written = open(&folder).unwrap();
     written.note(&run.id, &paused, 1).await.unwrap();
     let in_use = Journal::open_existing(&path, me()).unwrap_err();
     assert!(matches!(in_use, JournalError::InUse { .. }), "{in_use}");
@@ -240,7 +225,7 @@ async fn a_journal_is_read_without_knowing_its_chain_but_only_by_its_wallet() {
 
 #[tokio::test]
 async fn a_sweep_is_in_the_outbox_until_its_fate_is_known_and_counts_once() {
-    let (_folder, journal) = journal();
+    let (_folder, journal) = new_journal();
     let purpose = Purpose::Sweep { to: me(), micro: 5 };
     let tx = Hash::digest(b"tx");
     let parcel = Parcel { nonce: 4, hash: tx, text: "{}".into(), run: Hash::ZERO, purpose };
@@ -262,7 +247,7 @@ async fn a_sweep_is_in_the_outbox_until_its_fate_is_known_and_counts_once() {
 
 #[tokio::test]
 async fn writes_of_the_journal_are_counted() {
-    let (_folder, journal) = journal();
+    let (_folder, journal) = new_journal();
     let heard = Arc::new(TestCounters::default());
     journal.count_writes(heard.clone());
     journal.put(&Entry::reserve(run("a"), 1)).await.unwrap();
@@ -322,17 +307,6 @@ fn a_cold_address_that_cannot_be_right_is_refused_with_its_setting() {
     assert!(settings(&format!("[sweep]\naddress = \"{capital}\"\nkeep_micro = 1000")).is_err());
     let late = settings("[alarms]\nno_work_s = 31622401").unwrap_err();
     assert_eq!("alarms.no_work_s is 31622401; expected 0 to 31622400", late);
-}
-
-fn surroundings(folder: &Path) -> Surroundings {
-    Surroundings {
-        node: wallet::Client::new("http://127.0.0.1:1").unwrap(),
-        clock: Arc::new(TestClock(Arc::default())),
-        names: Arc::new(SystemNames),
-        folder: folder.to_owned(),
-        wrapper: None,
-        stop: tokio_util::sync::CancellationToken::new(),
-    }
 }
 
 #[tokio::test]

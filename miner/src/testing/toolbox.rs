@@ -1,13 +1,15 @@
-//! The real tools, with nothing around them.
+//! The real tools, with nothing around them, and the manifest of a model.
 
 use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use wallet::Client;
 
+use agent::backend::Manifest;
 use agent::clock::Clock;
 use agent::tools::ports::Names;
 use agent::tools::{Surroundings, Toolbox};
@@ -33,16 +35,32 @@ impl Names for Nameless {
     }
 }
 
-/// A toolbox with these settings, as TOML.
-pub(crate) fn toolbox(settings: &str) -> Toolbox {
-    let folder = tempfile::tempdir().unwrap();
-    let around = Surroundings {
+/// No node, and a folder.
+pub(crate) fn surroundings(folder: &Path) -> Surroundings {
+    Surroundings {
         node: Client::new("http://127.0.0.1:1").unwrap(),
         clock: Arc::new(Stopped(1_795_368_900_123)),
         names: Arc::new(Nameless),
-        folder: folder.path().to_owned(),
+        folder: folder.to_owned(),
         wrapper: None,
         stop: CancellationToken::new(),
-    };
+    }
+}
+
+/// A toolbox with these settings, as TOML.
+pub(crate) fn toolbox(settings: &str) -> Toolbox {
+    let folder = tempfile::tempdir().unwrap();
+    let around = surroundings(folder.path());
     Toolbox::open(&toml::from_str(settings).unwrap(), &around).unwrap()
+}
+
+/// A model that gives the same answer every time.
+pub(crate) fn manifest() -> Manifest {
+    Manifest {
+        name: "m".into(),
+        model: "m".into(),
+        deterministic: true,
+        context_tokens_max: 256,
+        constrains: true,
+    }
 }

@@ -1,6 +1,5 @@
 //! Agents are executed for runs that name them, and nothing else is.
 
-use agent::backend::Manifest;
 use agent::executor::{Execute, Halt, Scope};
 use agent::tools::{Grant, Toolbox};
 use types::RunStatus;
@@ -12,7 +11,7 @@ use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
 use crate::chain::fake::market::{EXECUTOR, payload};
 use crate::ports::{Courses as _, Ending, Move, Tools as _};
-use crate::testing::toolbox;
+use crate::testing::{manifest, toolbox};
 
 /// Answers with its arguments; what it is asked to fail it fails.
 #[derive(Debug)]
@@ -72,16 +71,6 @@ async fn call(toolbox: &Toolbox, grant: &Grant, name: &str, text: &str) -> (bool
     (outcome.ok, outcome.result)
 }
 
-fn model() -> Manifest {
-    Manifest {
-        name: "m".into(),
-        model: "m".into(),
-        deterministic: true,
-        context_tokens_max: 256,
-        constrains: true,
-    }
-}
-
 #[tokio::test]
 async fn the_methods_of_agents_that_a_run_names_are_tools_of_its_model() {
     let (chain, agents) = chain();
@@ -132,7 +121,7 @@ async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
     let toolbox = toolbox_with(&here);
     let run = chain.run_of(&chain.add_run("How are you?", 10_000, 10));
     let run = RunView { agent: Some(format!("agent:{asks}@1.0.0")), tools: vec![], ..run };
-    let courses = Understanding::new(toolbox.clone(), model());
+    let courses = Understanding::new(toolbox.clone(), manifest());
     let unknown = courses.begin(&run, None, &[]).unwrap_err();
     assert!(unknown.contains("cannot be executed here"), "{unknown}");
     ToolRunner::new(toolbox, Some(here)).fetch(&run).await.unwrap();
@@ -147,7 +136,7 @@ async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
 async fn answered(toolbox: &Toolbox, agents: &Arc<RunAgents>, run: &RunView) -> Ending {
     let tool_runner = ToolRunner::new(toolbox.clone(), Some(Arc::clone(agents)));
     tool_runner.fetch(run).await.unwrap();
-    let courses = Understanding::new(toolbox.clone(), model());
+    let courses = Understanding::new(toolbox.clone(), manifest());
     let mut session = courses.begin(run, None, &[]).unwrap();
     assert!(tool_runner.missing(&session.grant()).is_empty());
     let opening = session.ask().unasked.expect("no model is asked").clone();
@@ -179,7 +168,8 @@ async fn a_run_of_an_agent_whose_prompt_is_a_payload_is_answered_by_that_method(
     // What is no payload of the agent is a text.
     for prompt in ["0x01020304", "0xzz", "hello", "0x"] {
         let run = RunView { prompt: prompt.into(), ..of("") };
-        let session = Understanding::new(toolbox.clone(), model()).begin(&run, None, &[]).unwrap();
+        let session =
+            Understanding::new(toolbox.clone(), manifest()).begin(&run, None, &[]).unwrap();
         assert_eq!(session.ask().unasked, None);
         assert_eq!(session.ask().messages.last().unwrap().text, prompt);
     }

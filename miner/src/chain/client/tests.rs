@@ -28,6 +28,17 @@ struct Script {
     calls: Mutex<Vec<Value>>,
 }
 
+impl Script {
+    /// From now on a method is answered so.
+    fn answer(&self, method: &str, answer: Value) {
+        self.answers.lock().insert(method.to_owned(), answer);
+    }
+
+    fn result(&self, method: &str, result: &Value) {
+        self.answer(method, json!({ "result": result }));
+    }
+}
+
 async fn call(State(script): State<Arc<Script>>, Json(body): Json<Value>) -> Json<Value> {
     let method = body["method"].as_str().unwrap();
     let absent = json!({"error": {"code": -32601, "message": "no such method"}});
@@ -75,7 +86,7 @@ fn run_record(status: &str) -> Value {
 #[tokio::test]
 async fn a_run_is_read_with_its_blob_and_its_excluded_miners() {
     let (script, node) = node().await;
-    let set = |answer| script.answers.lock().insert("ombra_getAgentRun".into(), answer);
+    let set = |answer| script.answer("ombra_getAgentRun", answer);
     set(json!({"result": run_record("running")}));
     let run = node.run(&Hash::ZERO).await.unwrap().unwrap();
     let miner: Address = ADDRESS.parse().unwrap();
@@ -91,7 +102,7 @@ async fn a_run_is_read_with_its_blob_and_its_excluded_miners() {
 #[tokio::test]
 async fn a_rejection_has_its_code_and_a_node_that_syncs_is_away() {
     let (script, node) = node().await;
-    let set = |answer| script.answers.lock().insert("ombra_sendTransaction".into(), answer);
+    let set = |answer| script.answer("ombra_sendTransaction", answer);
     let data = json!({"code": "RUN_NOT_PENDING"});
     set(json!({"error": {"code": -32050, "message": "taken", "data": data}}));
     let refused = node.send("{}").await;
@@ -121,7 +132,7 @@ async fn every_fate_of_a_transaction_is_told() {
         (unknown, Fate::Unknown),
     ];
     for (answer, fate) in cases {
-        script.answers.lock().insert("ombra_waitForTransaction".into(), answer);
+        script.answer("ombra_waitForTransaction", answer);
         assert_eq!(Ok(fate), node.wait(&Hash::ZERO, Duration::ZERO).await);
     }
 }
@@ -140,7 +151,7 @@ async fn a_blob_is_read_if_it_is_text_and_not_too_long() {
 async fn an_account_counts_what_is_pending() {
     let (script, node) = node().await;
     let account = json!({"address": ADDRESS, "balance": "5", "nonce": 1, "pendingNonce": 3, "pendingBalance": "4"});
-    script.answers.lock().insert("ombra_getAccount".into(), json!({"result": account}));
+    script.result("ombra_getAccount", &account);
     let funds = node.funds(&ADDRESS.parse().unwrap()).await.unwrap();
     assert_eq!((4, 3), (funds.balance_micro, funds.nonce));
 }
@@ -148,17 +159,14 @@ async fn an_account_counts_what_is_pending() {
 #[tokio::test]
 async fn a_stake_is_told_from_the_block_on_from_which_the_chain_has_bonds() {
     let (script, node) = node().await;
-    let set = |method: &str, result: Value| {
-        script.answers.lock().insert(method.to_owned(), json!({ "result": result }));
-    };
     let miner = ADDRESS.parse().unwrap();
-    set("ombra_feeSchedule", json!({ "chatTurnFee": "100" }));
+    script.result("ombra_feeSchedule", &json!({ "chatTurnFee": "100" }));
     assert_eq!(Ok(None), node.stake(&miner).await, "a node of before does not know the method");
-    set("ombra_feeSchedule", json!({ "chatTurnFee": "100", "baseFee": "10" }));
+    script.result("ombra_feeSchedule", &json!({ "chatTurnFee": "100", "baseFee": "10" }));
     let payment = |micro: &str| json!({ "due": 1, "amount": micro });
-    set(
+    script.result(
         "ombra_getBond",
-        json!({
+        &json!({
             "address": ADDRESS, "bonded": "9", "locked": "4", "free": "5",
             "unbonding": [payment("2"), payment("3")], "rewardsHeld": 7, "rewardsRefused": 1,
         }),
@@ -182,8 +190,8 @@ async fn a_protected_run_is_read_with_its_terms_and_what_is_held() {
     });
     (record["heldUntil"], record["minerReward"]) = (json!(9), json!("14"));
     let page = json!({ "items": [record, run_record("running")], "nextCursor": null });
-    script.answers.lock().insert("ombra_listAgentRuns".into(), json!({ "result": page }));
-    script.answers.lock().insert("ombra_getAgentRun".into(), json!({ "result": record }));
+    script.result("ombra_listAgentRuns", &page);
+    script.result("ombra_getAgentRun", &record);
     let run = node.run(&Hash::ZERO).await.unwrap().unwrap();
     let miners = vec![ADDRESS.parse().unwrap()];
     assert_eq!(Some(miners), run.protection.as_ref().map(|it| it.miners.clone()));
@@ -202,7 +210,7 @@ async fn a_list_of_runs_goes_on_over_pages_that_are_left_short() {
         json!({ "items": items, "nextCursor": next })
     };
     let set = |pages: Vec<Value>| {
-        script.answers.lock().insert("ombra_listAgentRuns".into(), json!({ "pages": pages }));
+        script.answer("ombra_listAgentRuns", json!({ "pages": pages }));
         script.calls.lock().clear();
     };
     set(vec![page(0, Some("1")), page(2, Some("2")), page(1, None)]);
@@ -235,11 +243,11 @@ async fn a_chunk_of_a_blob_burns_and_a_step_reports_what_genesis_says() {
     let (script, node) = node().await;
     let stated = json!({"blobFeePerChunk": "250", "maxOutputTokensPerStep": 4_096});
     for (params, fee, tokens) in [(stated, 250, 4_096), (json!({}), 100, 131_072)] {
-        let info = json!({"result": {
+        let info = json!({
             "chainId": "c", "genesisHash": Hash::ZERO, "height": 1, "latestBlockHash": Hash::ZERO,
             "latestBlockTime": 1, "syncing": true, "params": params,
-        }});
-        script.answers.lock().insert("ombra_chainInfo".into(), info);
+        });
+        script.result("ombra_chainInfo", &info);
         let head = node.head().await.unwrap();
         assert_eq!((fee, true), (head.blob_chunk_fee_micro, head.syncing));
         assert_eq!(tokens, head.step_tokens_max);

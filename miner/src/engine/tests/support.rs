@@ -31,7 +31,7 @@ use crate::journal::Journal;
 use crate::journal::entry::Entry;
 use crate::policy::{Decision, Policy};
 use crate::ports::{AgentSession, Ask, Counters, Courses, Ending, Event, Move, ToolResult, Tools};
-use crate::testing::toolbox;
+use crate::testing::{comes, toolbox};
 
 pub(crate) fn key() -> Keypair {
     Keypair::from_seed(&[9; 32])
@@ -279,13 +279,7 @@ impl TestTools {
     /// Waits until it was asked so often what is missing.
     pub(crate) async fn asked_for_missing(&self, times: u64) {
         let end = self.looked.load(Ordering::SeqCst) + times;
-        let wait = async {
-            while self.looked.load(Ordering::SeqCst) < end {
-                // Nobody tells when it is asked, and it is asked every few milliseconds.
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap();
+        assert!(comes(|| self.looked.load(Ordering::SeqCst) >= end).await);
     }
 }
 

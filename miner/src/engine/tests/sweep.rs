@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +14,7 @@ use crate::chain::fake::{FakeChain, FakeWatch};
 use crate::engine::Engine;
 use crate::market::MarketConfig;
 use crate::operate::SweepConfig;
+use crate::testing::comes;
 
 fn cold() -> Address {
     Keypair::from_seed(&[3; 32]).address()
@@ -37,16 +37,10 @@ async fn sweep_beside(bench: &Bench, market: Option<MarketConfig>, holds: impl F
     let sweeping = tokio::spawn(engine.sweeper(market).run(config()));
     let (_notices, receiver) = mpsc::channel(1);
     let working = tokio::spawn(engine.run(Box::new(FakeWatch(receiver))));
-    let mut ticks = tokio::time::interval(Duration::from_millis(5));
-    let waiting = async {
-        while !holds() {
-            ticks.tick().await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+    let came = comes(holds).await;
     stop.cancel();
     assert!(sweeping.await.unwrap().is_ok() && working.await.unwrap().is_ok());
-    assert!(waited.is_ok(), "it did not come to that: {:?}", bench.journal.swept());
+    assert!(came, "it did not come to that: {:?}", bench.journal.swept());
 }
 
 fn cold_micro(bench: &Bench) -> u64 {

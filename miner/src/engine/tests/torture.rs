@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use types::{Hash, Keypair, RunStatus};
 
@@ -16,7 +15,6 @@ use super::support::{Bench, folder, key};
 use crate::chain::Runs;
 use crate::chain::fake::FakeChain;
 use crate::engine::receipt::receipt;
-use crate::journal::Journal;
 use crate::testing;
 
 const FOLDER: &str = "MINER_TORTURE_FOLDER";
@@ -73,25 +71,14 @@ fn work_on_three(folder: &Path, point: u64) {
     die_or_do(folder, point, async {
         let (chain, runs) = chain_of_three(folder);
         let bench = Bench::at(folder, chain, Some(folder.join("calls")));
-        let all = bench.chain.clone();
-        let over = |journal: &Journal| {
-            // A slot that a dead process had reserved is given back at the start; the run waits on.
-            let is_over = |run: &Hash| {
-                let is_closed = journal.entry(run).unwrap().is_some_and(|it| it.is_over());
-                is_closed && all.run_of(run).status != RunStatus::Pending
-            };
-            runs.iter().all(is_over)
+        // A slot that a dead process had reserved is given back at the start; the run waits on.
+        let is_over = |run: &Hash| {
+            let is_closed = bench.journal.entry(run).unwrap().is_some_and(|it| it.is_over());
+            is_closed && bench.status(run) != RunStatus::Pending
         };
-        let journal = bench.journal.clone();
-        if !over(&journal) || !journal.nonces().unwrap().is_empty() {
-            let settled = async {
-                while !over(&journal) || !journal.nonces().unwrap().is_empty() {
-                    // The journal does not tell when it is written.
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-            };
-            let within = tokio::time::timeout(Duration::from_secs(60), settled);
-            bench.during(within).await.unwrap();
+        let is_done = || runs.iter().all(is_over) && bench.journal.nonces().unwrap().is_empty();
+        if !is_done() {
+            assert!(bench.during(testing::comes(is_done)).await);
         }
     });
 }

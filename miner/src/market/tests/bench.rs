@@ -25,6 +25,7 @@ use crate::journal::call::{CallEntry, Said};
 use crate::market::{
     AgentCache, Fitness, MarketConfig, MarketParts, OfferConfig, Receipts, assigned,
 };
+use crate::testing::comes;
 
 const AGENT: &str = "echo";
 
@@ -294,15 +295,8 @@ impl Bench {
 
     /// Waits until the journal has what it should have.
     async fn until_written(&self, holds: impl Fn() -> bool) {
-        let wait = async {
-            while !holds() {
-                // The journal does not tell when it is written.
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        let within = tokio::time::timeout(Duration::from_secs(30), wait).await;
-        let told = || (self.journal.calls().unwrap(), self.sent());
-        assert!(within.is_ok(), "{:#?}", told());
+        let came = comes(holds).await;
+        assert!(came, "{:#?}", (self.journal.calls().unwrap(), self.sent()));
     }
 
     /// Waits until the journal has a call as it should be.

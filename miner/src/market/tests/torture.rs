@@ -3,7 +3,6 @@
 //! It bonds, offers, and serves a call of three members, of whom two are the test's.
 
 use std::path::Path;
-use std::time::Duration;
 
 use types::call::CallStatus;
 use types::{Hash, Keypair};
@@ -12,6 +11,7 @@ use super::bench::{self, Bench, agent, helper, honest, me};
 use crate::chain::fake::{FakeChain, State};
 use crate::engine::tests::torture::{check_refused, die_or_do, dies_at_every_point, is_worker};
 use crate::journal::call::{CallPhase, CallStanding};
+use crate::testing::comes;
 
 const TEXT: &str = "hello";
 
@@ -72,13 +72,9 @@ fn work(folder: &Path, point: u64) {
                 let is_over = !calls.is_empty() && calls.iter().all(|entry| entry.is_over());
                 is_over && bench.journal.nonces().unwrap().is_empty()
             };
-            while !is_done() {
-                // The journal does not tell when it is written.
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            assert!(comes(is_done).await);
         };
-        let within = tokio::time::timeout(Duration::from_secs(60), over);
-        bench.during(within).await.unwrap();
+        bench.during(over).await;
     });
 }
 

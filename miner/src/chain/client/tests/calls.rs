@@ -36,7 +36,7 @@ fn call_record(status: &str) -> Value {
 #[tokio::test]
 async fn a_call_is_read_with_its_members() {
     let (script, node) = node().await;
-    let set = |answer| script.answers.lock().insert("ombra_getCall".into(), answer);
+    let set = |answer| script.answer("ombra_getCall", answer);
     set(json!({"result": call_record("revealing")}));
     let call = node.call(&Hash::ZERO).await.unwrap().unwrap();
     assert_eq!((call.status, call.budget_micro), (CallStatus::Revealing, 30));
@@ -63,7 +63,7 @@ async fn a_call_is_read_with_its_members() {
 async fn the_calls_of_a_member_are_those_that_commit_and_those_that_reveal() {
     let (script, node) = node().await;
     let page = json!({"items": [call_record("committing")], "nextCursor": null});
-    script.answers.lock().insert("ombra_listCalls".into(), json!({"result": page}));
+    script.result("ombra_listCalls", &page);
     let miner: Address = ADDRESS.parse().unwrap();
     assert_eq!(node.assigned(&miner).await.unwrap(), [Hash::ZERO; 2]);
     let calls = script.calls.lock();
@@ -75,42 +75,36 @@ async fn the_calls_of_a_member_are_those_that_commit_and_those_that_reveal() {
 #[tokio::test]
 async fn metadata_and_programs_have_the_hashes_of_the_chain() {
     let (script, node) = node().await;
-    let set = |method: &str, result: Value| {
-        script.answers.lock().insert(method.into(), json!({ "result": result }));
-    };
     let agent = |hash: Hash| json!({"metadata": "{}", "version": {"metadataHash": hash}});
-    set("ombra_getAgent", agent(Hash::digest(b"{}")));
+    script.result("ombra_getAgent", &agent(Hash::digest(b"{}")));
     assert_eq!(Ok(Some("{}".to_owned())), node.metadata(&Hash::ZERO, "1.0.0").await);
-    set("ombra_getAgent", agent(Hash::ZERO));
+    script.result("ombra_getAgent", &agent(Hash::ZERO));
     assert!(matches!(node.metadata(&Hash::ZERO, "1.0.0").await, Err(ChainError::Strange(_))));
     let blob = |is_final: bool, hash: Hash| json!({"owner": ADDRESS, "received": 1, "final": is_final, "contentHash": hash});
-    set("ombra_getBlob", blob(true, Hash::digest(b"a prompt")));
+    script.result("ombra_getBlob", &blob(true, Hash::digest(b"a prompt")));
     assert_eq!(Ok(Some(b"a prompt".to_vec())), node.program("there", 100).await);
     assert_eq!(Ok(None), node.program("there", 7).await, "it is longer");
-    set("ombra_getBlob", blob(false, Hash::digest(b"a prompt")));
+    script.result("ombra_getBlob", &blob(false, Hash::digest(b"a prompt")));
     assert_eq!(Ok(None), node.program("there", 100).await);
-    set("ombra_getBlob", blob(true, Hash::ZERO));
+    script.result("ombra_getBlob", &blob(true, Hash::ZERO));
     assert!(matches!(node.program("there", 100).await, Err(ChainError::Strange(_))));
 }
 
 #[tokio::test]
 async fn offers_and_the_least_bond_are_read_once_there_is_a_market() {
     let (script, node) = node().await;
-    let set = |method: &str, result: Value| {
-        script.answers.lock().insert(method.into(), json!({ "result": result }));
-    };
     let offer = json!({
         "miner": ADDRESS, "executor": "wasm-1", "capacity": 2, "open": 1, "perCall": "5",
         "promptPerM": "6", "completionPerM": "7", "fuelPerG": "8", "bonded": "9", "free": "9",
     });
-    set("ombra_listOffers", json!({"items": [offer], "nextCursor": null}));
+    script.result("ombra_listOffers", &json!({"items": [offer], "nextCursor": null}));
     let offers = node.offers(&ADDRESS.parse().unwrap()).await.unwrap();
     let (executor, offer) = offers[0];
     assert_eq!((executor, offer.capacity), (ExecutorId::Wasm, 2));
     assert_eq!(offer.prices.fuel_per_g.get(), 8);
-    set("ombra_params", json!({"params": [{"name": "minBond", "value": 11}]}));
+    script.result("ombra_params", &json!({"params": [{"name": "minBond", "value": 11}]}));
     for (v8, expected) in [(json!(null), None), (json!(9), None), (json!(8), Some(11))] {
-        set("ombra_chainInfo", json!({"height": 7, "forks": {"v8": v8}}));
+        script.result("ombra_chainInfo", &json!({"height": 7, "forks": {"v8": v8}}));
         assert_eq!(Ok(expected), node.bond_micro_min().await, "{v8}");
     }
 }
