@@ -425,29 +425,33 @@ async fn a_server_that_cut_the_conversation_fails_the_run() {
 }
 
 #[tokio::test]
-async fn a_failure_that_may_pass_is_waited_out() {
-    let bench = Bench::new();
-    let stalled = BackendError::Stalled { url: "http://secret".into(), silent_ms: 1 };
-    *bench.model.failures.lock() = vec![stalled; 3];
-    assert_eq!(RunStatus::Completed, bench.settle("x", 10_000, 3).await.status);
-    assert_eq!(4, bench.model.asked.load(Ordering::SeqCst));
-}
-
-#[tokio::test]
-async fn a_question_that_the_server_always_fails_at_ends_the_run_long_before_its_deadline() {
-    let failed =
-        |status| BackendError::Failed { url: "http://secret".into(), status, body: "x".into() };
-    let bench = Bench::new();
-    *bench.model.failures.lock() = vec![failed(500); 9];
-    let run = bench.settle("x", 10_000, 3).await;
-    assert_eq!(RunStatus::Failed, run.status);
-    assert_eq!(5, bench.model.asked.load(Ordering::SeqCst));
-    assert_eq!(Some("the model could not be asked"), bench.answer(&run.id).as_deref());
-    // What stands before the server may be away for longer.
-    let bench = Bench::new();
-    *bench.model.failures.lock() = [vec![failed(502); 6], vec![failed(500); 4]].concat();
-    assert_eq!(RunStatus::Completed, bench.settle("x", 10_000, 3).await.status);
-    assert_eq!(11, bench.model.asked.load(Ordering::SeqCst));
+async fn a_failure_is_waited_out_or_ends_the_run_in_words_without_the_servers_address() {
+    let url = || "http://secret".to_owned();
+    let stalled = BackendError::Stalled { url: url(), silent_ms: 1 };
+    let failed = |status| BackendError::Failed { url: url(), status, body: "x".into() };
+    let refused = BackendError::Refused { url: url(), status: 400, body: "secret".into() };
+    let (done, given_up) = ((RunStatus::Completed, "done"), "the model could not be asked");
+    let refuses = "the model's server refuses the request";
+    // (the failures, the last one first, how often the model is asked, how the run ends)
+    let cases = [
+        ("it may pass", vec![stalled; 3], 4, done),
+        // Long before the deadline.
+        ("the question always fails", vec![failed(500); 9], 5, (RunStatus::Failed, given_up)),
+        // What stands before the server may be away for longer.
+        ("a proxy", [vec![failed(502); 6], vec![failed(500); 4]].concat(), 11, done),
+        ("it stays", vec![refused], 1, (RunStatus::Failed, refuses)),
+    ];
+    for (name, failures, asked, (status, answer)) in cases {
+        let bench = Bench::new();
+        *bench.model.failures.lock() = failures;
+        let run = bench.settle("x", 10_000, 3).await;
+        assert_eq!(
+            (status, Some(answer)),
+            (run.status, bench.answer(&run.id).as_deref()),
+            "{name}"
+        );
+        assert_eq!(asked, bench.model.asked.load(Ordering::SeqCst), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -471,36 +475,9 @@ async fn after_a_run_whose_questions_failed_the_next_one_is_claimed_when_the_res
 }
 
 #[tokio::test]
-async fn a_failure_that_stays_is_told_without_the_servers_address() {
-    let bench = Bench::new();
-    let refused =
-        BackendError::Refused { url: "http://secret".into(), status: 400, body: "secret".into() };
-    *bench.model.failures.lock() = vec![refused];
-    let run = bench.settle("x", 10_000, 3).await;
-    assert_eq!(RunStatus::Failed, run.status);
-    let answer = bench.answer(&run.id).unwrap();
-    assert_eq!("the model's server refuses the request", answer);
-}
-
-#[tokio::test]
 async fn a_call_that_cannot_be_read_is_a_step_and_the_model_is_asked_again() {
     let run = Bench::new().settle("garbled", 10_000, 5).await;
     assert_eq!((RunStatus::Completed, 2), (run.status, run.steps));
-}
-
-#[tokio::test]
-async fn long_texts_and_thoughts_are_kept_as_blobs() {
-    let bench = Bench::new();
-    let run = bench.settle("think long=20000", 50_000, 5).await.id;
-    let state = bench.chain.state.lock();
-    let (answer, step) = (state.answer(&run), state.step_bodies().remove(0));
-    assert_eq!(None, answer.final_answer_inline);
-    let blob = |id: Option<String>| state.blob(&id.unwrap()).unwrap();
-    let (record, bytes) = blob(answer.final_answer_blob_id);
-    assert_eq!((20_004, true), (bytes.len(), record.is_final));
-    assert_eq!(b"thought 0".as_slice(), blob(step.thought_blob_id).1);
-    assert_eq!(20_004, blob(step.output_blob_id).1.len());
-    assert_eq!(300, bench.journal.day(1_000_000).unwrap().spent_micro);
 }
 
 #[tokio::test]
@@ -620,19 +597,6 @@ async fn slots_are_reserved_before_the_claim() {
     assert_eq!([one, one, one].concat(), bench.sent());
 }
 
-#[tokio::test]
-async fn several_runs_are_worked_on_at_once_with_one_row_of_nonces() {
-    let bench = Bench::new();
-    for number in 0..4 {
-        bench.chain.add_run(&format!("{number} tools=1 think"), 9_000, 5);
-    }
-    bench.finish(4).await;
-    bench.check_nonces();
-    let state = bench.chain.state.lock();
-    assert!(state.rejections.is_empty(), "{:?}", state.rejections);
-    assert!(state.runs().iter().all(|run| run.status == RunStatus::Completed));
-}
-
 /// Runs of equal worth, and a chain that makes blocks only when it is told to.
 fn halted(runs: usize) -> (Bench, Vec<Hash>) {
     let bench = Bench::new();
@@ -710,22 +674,6 @@ async fn a_lost_claim_does_not_hold_up_those_behind_it() {
         let claims = bench.sent().into_iter().filter(|kind| *kind == "CLAIM").count();
         assert_eq!(3, claims, "{lost}: no claim is made twice");
     }
-}
-
-#[tokio::test]
-async fn a_gap_that_nothing_is_there_for_is_filled_with_nothing() {
-    // All claims are in the pool and nobody else has anything to say: only a filler can help.
-    let (bench, ids) = halted(3);
-    let happens = async {
-        lose_a_claim(&bench, 3, 0).await;
-        let is_filler = |tx: &types::CheckedTx| tx.body().type_name() == "TRANSFER";
-        bench.chain.until(|state| state.pool.iter().any(is_filler)).await;
-        bench.make_blocks_again();
-        bench.counters.until_finished(2).await;
-    };
-    bench.during(happens).await;
-    let done = |id: &&Hash| bench.status(id) == RunStatus::Completed;
-    assert_eq!(2, ids.iter().filter(done).count());
 }
 
 /// A miner that died when the claims of `runs` runs were under way, and those with these nonces were

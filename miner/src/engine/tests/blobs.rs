@@ -31,6 +31,7 @@ fn ids(bench: &Bench, run: &Hash) -> [String; 3] {
     assert_eq!(RunStatus::Completed, bench.status(run));
     let state = bench.chain.state.lock();
     let (step, end) = (state.step_bodies().remove(0), state.answer(run));
+    assert_eq!(None, end.final_answer_inline);
     let ids = [step.thought_blob_id, step.output_blob_id, end.final_answer_blob_id];
     let ids = ids.map(Option::unwrap);
     for (id, text) in ids.iter().zip(["thought 0".to_owned(), answer(), answer()]) {
@@ -65,6 +66,7 @@ async fn an_id_that_somebody_was_faster_with_is_replaced_by_another() {
     let first = Bench::new();
     let run = first.settle(PROMPT, 50_000, 5).await.id;
     let before = ids(&first, &run);
+    assert_eq!(300, first.journal.day(1_000_000).unwrap().spent_micro, "a chunk of each");
     // The same miner and the same run once more.
     let second = Bench::new();
     before.iter().for_each(|id| take(&second, id));
