@@ -38,3 +38,6 @@ pub(super) fn pattern(text: &str, needed: &[&str]) -> String {
 fn escape(text: &str) -> String {
     regex::escape(text).replace('/', r"\/").replace('\n', " ")
 }
+
+#[cfg(test)]
+mod tests;
