@@ -25,10 +25,13 @@ fn envelope(arguments: &[&str]) -> Result<String, CliError> {
     }
 }
 
-fn wrong_usage(arguments: &[&str]) -> String {
-    let error = envelope(arguments).expect_err("wrong usage");
+/// Checks that a command line is refused with words that have these, and tells the words.
+fn is_refused(arguments: &[&str], expected: &str) -> String {
+    let error = envelope(arguments).expect_err(expected);
     assert_eq!(2, error.exit_code(), "{arguments:?}: {error}");
-    error.to_string()
+    let told = error.to_string();
+    assert!(told.contains(expected), "{told}\nhas not: {expected}");
+    told
 }
 
 #[test]
@@ -39,15 +42,7 @@ fn every_option_has_its_place_in_the_envelope() {
             r#"{"ombraAgent":1,"method":"inferString","args":{"prompt":"good?","system":"","chainOfThought":false,"allowedValues":["yes","no"]}}"#,
         ),
         (
-            &[
-                "p",
-                "--method",
-                "inferString",
-                "--system",
-                "s",
-                "--chain-of-thought",
-                "--deterministic",
-            ],
+            &["p", "--method=inferString", "--system=s", "--chain-of-thought", "--deterministic"],
             r#"{"ombraAgent":1,"method":"inferString","deterministic":true,"args":{"prompt":"p","system":"s","chainOfThought":true,"allowedValues":[]}}"#,
         ),
         (
@@ -65,16 +60,11 @@ fn every_option_has_its_place_in_the_envelope() {
         (
             &[
                 "hi",
-                "--method",
-                "inferToolsChat",
-                "--onchain-tool",
-                "greet(string name)=a=b",
-                "--mcp-server",
-                "https://a.example",
-                "--max-iterations",
-                "3",
-                "--tools",
-                "now",
+                "--method=inferToolsChat",
+                "--onchain-tool=greet(string name)=a=b",
+                "--mcp-server=https://a.example",
+                "--max-iterations=3",
+                "--tools=now",
             ],
             r#"{"ombraAgent":1,"method":"inferToolsChat","args":{"roles":["user"],"messages":["hi"],"mcpServerUrls":["https://a.example"],"onchainTools":[{"signature":"greet(string name)","description":"a=b"}],"maxIterations":3,"chainOfThought":false}}"#,
         ),
@@ -106,16 +96,12 @@ fn arguments_come_from_a_file_and_the_prompt_is_the_last_message() {
         ),
     ] {
         write(text);
-        let refused = wrong_usage(&arguments);
-        assert!(refused.contains(expected), "{refused}");
+        is_refused(&arguments, expected);
     }
-    let refused = wrong_usage(&["p", "--method", "inferChat", "--args", path]);
-    assert!(refused.contains("--args is not an argument of inferChat"), "{refused}");
-    let refused = wrong_usage(&["p", "--method", "inferMessages", "--chain-of-thought"]);
-    assert!(
-        refused.contains("--chain-of-thought is not an argument of inferMessages"),
-        "{refused}"
-    );
+    let chat = ["p", "--method", "inferChat", "--args", path];
+    is_refused(&chat, "--args is not an argument of inferChat");
+    let thinking = ["p", "--method", "inferMessages", "--chain-of-thought"];
+    is_refused(&thinking, "--chain-of-thought is not an argument of inferMessages");
 }
 
 #[test]
@@ -128,8 +114,8 @@ fn messages_come_from_a_file_too() {
     let written = envelope(&[&["4", "--method", "inferChat"], &more[..]].concat()).unwrap();
     assert!(written.contains(r#""messages":["1","2","3","4"]"#), "{written}");
     std::fs::write(file.path(), r#"[{"role":"user"}]"#).unwrap();
-    let refused = wrong_usage(&["3", "--method", "inferChat", "--messages", path]);
-    assert!(refused.contains("expected [{\"role\":…,\"content\":…}, …]"), "{refused}");
+    let words = ["3", "--method", "inferChat", "--messages", path];
+    is_refused(&words, "expected [{\"role\":…,\"content\":…}, …]");
 }
 
 #[test]
@@ -156,15 +142,14 @@ fn what_a_miner_would_refuse_is_refused_with_the_option() {
         (with(&["--onchain-tool", "now()", "--tools", "now"]), "args.onchainTools[0].signature"),
     ];
     for (arguments, expected) in cases {
-        let refused = wrong_usage(&arguments);
-        assert!(refused.contains(expected), "{refused}\nhas not: {expected}");
+        let refused = is_refused(&arguments, expected);
         assert!(refused.starts_with("no miner would take this request"), "{refused}");
     }
 }
 
 #[test]
 fn an_option_of_another_method_is_refused() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 8] = [
         (
             &["p", "--method", "inferNumber", "--allowed", "a"],
             "--allowed is not an argument of inferNumber, only of inferString",
@@ -183,14 +168,11 @@ fn an_option_of_another_method_is_refused() {
             "two zeros mean no bounds",
         ),
         (&["--method", "inferString"], "PROMPT is missing: say what to ask"),
+        // An option without a method.
+        (&["p", "--system", "s"], "--method"),
+        (&["p", "--method", "inferText"], "inferToolsChat"),
     ];
     for (arguments, expected) in cases {
-        let refused = wrong_usage(arguments);
-        assert!(refused.contains(expected), "{refused}\nhas not: {expected}");
+        is_refused(arguments, expected);
     }
-    assert!(
-        wrong_usage(&["p", "--system", "s"]).contains("--method"),
-        "an option without a method"
-    );
-    assert!(wrong_usage(&["p", "--method", "inferText"]).contains("inferToolsChat"));
 }
