@@ -12,10 +12,10 @@ mod messages;
 
 use std::sync::Arc;
 
-use agent::backend::{Backend as _, Embedded, EmbeddedConfig};
+use agent::backend::{Embedded, EmbeddedConfig};
 use agent::clock::Clock;
 use agent::executor::{Executors, selftest};
-use agent::messages::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
+use agent::messages::{Constraint, End, Message, Output, Role, ToolCall, ToolSpec};
 use agent::tools::ports::SystemNames;
 use agent::tools::{BUILT_IN, Config, Grant, Surroundings, Toolbox};
 use tokio_util::sync::CancellationToken;
@@ -116,16 +116,7 @@ fn said(role: Role, text: String) -> Message {
 }
 
 async fn ask(model: &Embedded, messages: &[Message], tools: &[ToolSpec]) -> Output {
-    let iteration = Iteration {
-        messages,
-        tools,
-        constraint: &Constraint::Free,
-        thinks: false,
-        so_far: "",
-        stops: &[],
-        output_tokens_max: 64,
-    };
-    model.infer(&iteration, &CancellationToken::new()).await.unwrap()
+    messages::asked(model, messages, tools, &Constraint::Free, (&[], 64)).await.unwrap()
 }
 
 #[tokio::test]

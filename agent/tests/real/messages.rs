@@ -14,7 +14,7 @@ use super::{model, said};
 /// The most time until the first token of an answer to a short question, whatever its schema.
 const FIRST_TOKEN_MAX: Duration = Duration::from_secs(20);
 
-async fn asked(
+pub(super) async fn asked(
     model: &agent::backend::Embedded,
     messages: &[Message],
     tools: &[ToolSpec],
