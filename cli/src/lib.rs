@@ -21,6 +21,8 @@ mod new_file;
 mod outcome;
 mod signed;
 mod terminal;
+#[cfg(test)]
+mod testing;
 mod testnet;
 mod validator;
 mod version;

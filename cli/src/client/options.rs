@@ -200,24 +200,18 @@ impl SignerArgs {
 mod tests {
     //! Which key signs.
 
-    use clap::Parser;
     use wallet::accounts::development_account;
     use wallet::{KeyStore, Wallet};
 
     use super::SignerArgs;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        signer: SignerArgs,
-    }
+    use crate::testing::parsed;
 
     #[test]
     fn a_flag_beats_the_wallet_of_the_environment() {
-        let Command { signer } = Command::parse_from(["ombra", "--dev", "3"]);
+        let signer: SignerArgs = parsed(&["--dev", "3"]);
         let key = signer.signer_or(Some("alice".into())).unwrap().unwrap();
         assert_eq!(development_account(3).unwrap().address(), key.address());
-        let Command { signer } = Command::parse_from(["ombra", "--keys-dir", "/nowhere"]);
+        let signer: SignerArgs = parsed(&["--keys-dir", "/nowhere"]);
         let missing = signer.signer_or(Some("alice".into())).unwrap_err();
         assert_eq!((2, true), (missing.exit_code(), missing.to_string().contains("alice")));
         assert!(signer.signer_or(None).unwrap().is_none());
@@ -229,10 +223,9 @@ mod tests {
         let keys = folder.path().to_str().unwrap();
         let wallet = Wallet::from_keypair(development_account(3).unwrap());
         KeyStore::at(folder.path().to_owned()).add("worker", &wallet, "secret").unwrap();
-        let Command { signer } =
-            Command::parse_from(["ombra", "--wallet", "worker", "--keys-dir", keys]);
+        let signer: SignerArgs = parsed(&["--wallet", "worker", "--keys-dir", keys]);
         assert_eq!(Some(wallet.address()), signer.address_if_given().unwrap());
-        let Command { signer } = Command::parse_from(["ombra", "--dev", "3"]);
+        let signer: SignerArgs = parsed(&["--dev", "3"]);
         assert_eq!(Some(wallet.address()), signer.address_if_given().unwrap());
     }
 }

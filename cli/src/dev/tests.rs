@@ -12,12 +12,7 @@ use super::super::lock::HomeLock;
 use super::{DevArgs, settings};
 use crate::client::CliError;
 use crate::command::Cli;
-
-#[derive(Parser)]
-struct Command {
-    #[command(flatten)]
-    dev: DevArgs,
-}
+use crate::testing::parsed;
 
 /// A folder, and the program run on it.
 struct Folder(TempDir);
@@ -58,7 +53,7 @@ impl Folder {
 }
 
 fn settings_of(arguments: &[&str], variables: &[(&str, &str)]) -> Config {
-    let Command { dev } = Command::parse_from([&["ombra"], arguments].concat());
+    let dev: DevArgs = parsed(arguments);
     let text = |text: &str| OsString::from(text);
     let variables = variables.iter().map(|(name, value)| (text(name), text(value)));
     settings(&dev, &Home::new("/nowhere".into()), variables).unwrap()

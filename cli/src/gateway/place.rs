@@ -129,22 +129,16 @@ fn wallets(folder: &Path) -> Vec<Address> {
 mod tests {
     //! Which gateway is meant when nobody says so.
 
-    use clap::Parser;
     use gateway::program::STORE;
 
     use super::PlaceArgs;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        place: PlaceArgs,
-    }
+    use crate::testing::parsed;
 
     #[test]
     fn the_only_gateway_of_a_folder_needs_no_name() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().to_str().unwrap();
-        let Command { place } = Command::parse_from(["ombra", "--data-dir", data]);
+        let place: PlaceArgs = parsed(&["--data-dir", data]);
         assert!(place.wallet().unwrap_err().to_string().contains("no gateway has run"));
         let (one, other) = ("1".repeat(40), "2".repeat(40));
         for name in [&one, &other] {
@@ -154,7 +148,7 @@ mod tests {
         assert_eq!(one, place.wallet().unwrap().to_string());
         std::fs::write(folder.path().join(&other).join(STORE), "").unwrap();
         assert!(place.wallet().unwrap_err().to_string().contains("2 wallets"));
-        let Command { place } = Command::parse_from(["ombra", "--data-dir", data, "--dev", "1"]);
+        let place: PlaceArgs = parsed(&["--data-dir", data, "--dev", "1"]);
         assert_eq!("69779141b27f1fb5062164ab88e27a4d00e34862", place.wallet().unwrap().to_string());
     }
 }

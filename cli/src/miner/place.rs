@@ -175,25 +175,19 @@ fn wallets(folder: &Path) -> Vec<Address> {
 mod tests {
     //! Which miner is meant when nobody says so.
 
-    use clap::Parser;
     use miner::journal::Journal;
     use miner::program::JOURNAL;
     use types::Hash;
     use wallet::ChainIdentity;
 
     use super::{Control, PlaceArgs};
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        place: PlaceArgs,
-    }
+    use crate::testing::parsed;
 
     #[tokio::test]
     async fn a_miner_that_is_killed_while_it_answers_has_left_its_journal() {
         let data = tempfile::tempdir().unwrap();
-        let arguments = ["ombra", "--data-dir", data.path().to_str().unwrap(), "--dev", "1"];
-        let Command { place } = Command::parse_from(arguments);
+        let arguments = ["--data-dir", data.path().to_str().unwrap(), "--dev", "1"];
+        let place: PlaceArgs = parsed(&arguments);
         let miner = place.miner().unwrap();
         let folder = place.folder(miner).unwrap();
         std::fs::create_dir(&folder).unwrap();
@@ -212,7 +206,7 @@ mod tests {
     fn the_only_miner_of_a_folder_needs_no_name() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().to_str().unwrap();
-        let Command { place } = Command::parse_from(["ombra", "--data-dir", data]);
+        let place: PlaceArgs = parsed(&["--data-dir", data]);
         assert!(place.miner().unwrap_err().to_string().contains("no miner has run"));
         let (one, other) = ("1".repeat(40), "2".repeat(40));
         for name in ["not-a-wallet", &one] {
@@ -224,7 +218,7 @@ mod tests {
         assert_eq!(one, place.miner().unwrap().to_string(), "it has no journal");
         std::fs::write(folder.path().join(&other).join(JOURNAL), "").unwrap();
         assert!(place.miner().unwrap_err().to_string().contains("2 wallets"));
-        let Command { place } = Command::parse_from(["ombra", "--data-dir", data, "--dev", "1"]);
+        let place: PlaceArgs = parsed(&["--data-dir", data, "--dev", "1"]);
         assert_eq!("69779141b27f1fb5062164ab88e27a4d00e34862", place.miner().unwrap().to_string());
     }
 }

@@ -2,21 +2,14 @@
 
 use std::path::Path;
 
-use clap::Parser;
 use node::config::load;
 
 use super::*;
-
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    args: TestnetArgs,
-}
+use crate::testing::parsed;
 
 fn arguments(out: &Path, more: &[&str]) -> TestnetArgs {
     let folder = out.to_str().expect("a temporary folder has a plain name");
-    let line = ["testnet", "--out", folder].into_iter().chain(more.iter().copied());
-    Line::try_parse_from(line).expect("arguments").args
+    parsed(&[&["--out", folder], more].concat())
 }
 
 fn make(out: &Path, more: &[&str]) -> Outcome {

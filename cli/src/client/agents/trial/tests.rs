@@ -3,17 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use serde_json::{Value, json};
 
 use super::{TryArgs, run};
 use crate::client::CliError;
-
-#[derive(Parser, Debug)]
-struct Command {
-    #[command(flatten)]
-    args: TryArgs,
-}
+use crate::testing::parsed;
 
 fn example(file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/agents");
@@ -21,11 +15,10 @@ fn example(file: &str) -> String {
 }
 
 fn tried(words: &[&str]) -> (String, Result<(), CliError>) {
-    let words = ["try"].into_iter().chain(words.iter().copied());
-    let command = Command::try_parse_from(words).expect("a command line");
+    let args: TryArgs = parsed(words);
     let mut out = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let outcome = runtime.block_on(run(&command.args, &mut out));
+    let outcome = runtime.block_on(run(&args, &mut out));
     (String::from_utf8(out).expect("text"), outcome)
 }
 
