@@ -15,7 +15,7 @@ use crate::executor::{
 };
 use crate::messages::{Message, ToolCall};
 
-pub(super) const MANIFEST: Hash = Hash::new([9; 32]);
+const MANIFEST: Hash = Hash::new([9; 32]);
 pub(super) const LIMITS: CallLimits = CallLimits {
     usage: Usage { input_tokens: 100_000, output_tokens: 1_000, fuel: 0 },
     result_bytes: 10_000,

@@ -1,5 +1,7 @@
 //! What a program asks the host for, and what comes back.
 
+use types::Address;
+
 use super::*;
 
 /// A member with one program that asks an import for this, and what it was told.

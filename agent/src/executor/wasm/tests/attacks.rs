@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 
 #[test]

@@ -1,5 +1,7 @@
 //! The agents of examples/agents, as they are checked in.
 
+use types::Address;
+
 use super::*;
 use crate::executor::Local;
 

@@ -10,9 +10,8 @@ mod modules;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use types::call::{CallLimits, Outcome};
-use types::{Address, Hash, Usage};
+use types::{Hash, Usage};
 
 use crate::executor::tests::{Member, never};
 use crate::executor::{
