@@ -114,15 +114,6 @@ async fn many_transactions_in_one_call_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_known_transaction_is_answered_like_the_first_time() {
-    let server = TestServer::start().await;
-    let first = server.send(&transfer(1, 0)).await;
-    assert_eq!(first, server.send(&transfer(1, 0)).await);
-    server.world.commit();
-    assert_eq!(first, server.send(&transfer(1, 0)).await);
-}
-
-#[tokio::test]
 async fn too_many_transactions_or_calls_are_refused() {
     let server = TestServer::start().await;
     let many = json!([vec![1; 1_001]]);

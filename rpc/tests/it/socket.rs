@@ -50,26 +50,6 @@ impl Socket {
 }
 
 #[tokio::test]
-async fn a_client_hears_what_it_has_subscribed_to_and_nothing_else() {
-    let server = TestServer::start().await;
-    let mut socket = Socket::open(&server).await;
-    socket.subscribe(json!({ "channel": "blocks" })).await;
-    let mine = key(2).address();
-    socket.subscribe(json!({ "channel": "txs", "address": mine })).await;
-    let others = server.world.accept(&transfer(1, 0));
-    let own = server.world.accept(&transfer(2, 0));
-    server.world.commit();
-
-    let block = socket.hear_json().await;
-    assert_eq!((&json!("block"), &json!(1)), (&block["type"], &block["data"]["index"]));
-    assert_eq!(json!([others, own]), block["data"]["transactions"]);
-    let tx = socket.hear_json().await;
-    assert_eq!((&json!("tx"), &json!(own)), (&tx["type"], &tx["data"]["hash"]));
-    server.world.commit();
-    assert_eq!(json!(2), socket.hear_json().await["data"]["index"]);
-}
-
-#[tokio::test]
 async fn a_client_hears_of_the_pool_only_while_it_wants_to() {
     let server = TestServer::start().await;
     let mut socket = Socket::open(&server).await;
@@ -141,19 +121,6 @@ async fn subscriptions_of_a_socket_have_a_limit() {
     socket.subscribe(json!({ "channel": "blocks" })).await;
     socket.say(json!({ "action": "subscribe", "channel": "chat" })).await;
     assert_eq!(json!("TOO_MANY_SUBSCRIPTIONS"), socket.hear_json().await["code"]);
-}
-
-#[tokio::test]
-async fn a_node_that_stops_closes_with_a_code_after_which_clients_come_back() {
-    let server = TestServer::start().await;
-    let mut socket = Socket::open(&server).await;
-    socket.subscribe(json!({ "channel": "blocks" })).await;
-    server.shutdown.cancel();
-    let Message::Close(Some(frame)) = socket.hear().await else { panic!("no close frame") };
-    assert_eq!(CloseCode::Restart, frame.code);
-    while let Some(Ok(_)) = socket.0.next().await {}
-    let ended = tokio::time::timeout(PATIENCE, server.finished).await;
-    ended.expect("in time").unwrap().unwrap();
 }
 
 #[tokio::test]
