@@ -380,6 +380,9 @@ async fn randomness_is_told_with_what_proves_it() {
         let proof: Proof = text("proof").parse().unwrap();
         assert_eq!(input.verify(&key, &proof), Some(Hash::parse(&text("value")).unwrap()));
         assert_eq!(text("proposer"), key.address().to_string());
+        let rest = server.found(&format!("/api/chain/block/{height}")).await;
+        let in_header = (&rest["randomness"], &rest["randomnessProof"]);
+        assert_eq!(in_header, (&told["value"], &told["proof"]));
     }
     assert_eq!(-32051, server.error("ombra_getRandomness", json!([3])).await.0);
     assert_eq!(-32051, server.error("ombra_getRandomness", json!([0])).await.0);

@@ -2,14 +2,13 @@
 
 use fixtures::{plain_step, tool_call};
 use serde_json::{Value, json};
-use types::randomness::Input;
 use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister};
 use types::{Body, Hash, Keypair, Signature, ids};
 
 use crate::client::{
     INVALID_PARAMS, NOT_FOUND, TestServer, assert_has, claim, request_body, signed, transfer, turn,
 };
-use crate::world::{CHAIN_ID, FUNDED, FUNDS, NOW, key};
+use crate::world::{FUNDED, FUNDS, NOW, key};
 
 const PROMPT: &str = "What is 1+1? \u{1f600}";
 
@@ -85,25 +84,6 @@ async fn chain_info_names_the_chain_and_its_tip() {
     assert_eq!(evidence["messages"][0]["blockHash"], json!(Hash::ZERO));
     assert_eq!(evidence["messages"][1].get("blockHash"), None);
     server.refused("ombra_getValidators", json!([99]), NOT_FOUND).await;
-}
-
-#[tokio::test]
-async fn a_block_from_v7_on_tells_its_randomness_and_proves_it() {
-    let server = TestServer::start_v7().await;
-    server.world.commit();
-    let block = server.result("ombra_getBlock", json!([1])).await;
-    let input = Input { chain_id: CHAIN_ID, previous: Hash::digest(b"genesis"), height: 1 };
-    let proof = block["randomnessProof"].as_str().unwrap().parse().unwrap();
-    let proved = input.verify(&key(99).public_key(), &proof).expect("a proof of the proposer");
-    assert_eq!(block["randomness"], json!(proved));
-    let rest = server.found("/api/chain/block/1").await;
-    for member in ["randomness", "randomnessProof"] {
-        assert_eq!(block[member], rest[member]);
-    }
-    let before = TestServer::start().await;
-    before.world.commit();
-    let block = before.result("ombra_getBlock", json!([1])).await;
-    assert_eq!(None, block.get("randomness").or_else(|| block.get("randomnessProof")));
 }
 
 #[tokio::test]
