@@ -9,7 +9,7 @@ use jsonrpsee::ws_client::{WsClient, WsClientBuilder};
 use prometheus_client::registry::Registry;
 use rpc::ports::Endpoints;
 use rpc::{Config, Limits};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
@@ -132,9 +132,7 @@ impl TestServer {
 
     /// Calls a method; answers the whole response.
     pub async fn call(&self, method: &str, params: Value) -> Value {
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let (_, body) = self.post(&request.to_string()).await;
-        serde_json::from_str(&body).unwrap_or_else(|_| panic!("not JSON: {body}"))
+        self.call_raw(method, &params.to_string()).await
     }
 
     /// Calls a method that must succeed.
