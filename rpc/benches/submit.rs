@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
-use rpc::ports::{ChainFacts, Ports, Submit, SubmitError};
+use rpc::ports::{Ports, Submit, SubmitError};
 use rpc::{Config, Limits};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
 use types::tx::{AgentStep, ToolCall};
 use types::{Body, Hash};
-use world::{FORKS, NOW, World, key};
+use world::{FORKS, NOW, World, facts, key};
 
 const TRANSACTIONS: usize = 50_000;
 
@@ -49,15 +49,7 @@ fn main() {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let limits = Limits::default();
     let config = Config { listen: any, metrics: false, limits, ..Config::default() };
-    let facts = ChainFacts {
-        chain_id: world::CHAIN_ID.to_owned(),
-        genesis_hash: Hash::ZERO,
-        genesis_time_ms: 0,
-        forks: types::Forks::default(),
-        params: world.params.clone(),
-        version: "bench".to_owned(),
-    };
-    let stop = CancellationToken::new();
+    let (facts, stop) = (facts(FORKS), CancellationToken::new());
     let started =
         rpc::start(config, facts, ports, Registry::default(), None::<PathBuf>, stop.clone());
     let started = server.block_on(started).unwrap();

@@ -20,29 +20,21 @@ use std::path::PathBuf;
 use state::Executed;
 use store::{CommitBlock, Options, Store, tools};
 
-use crate::figures::{Phase, TXS_PER_RUN, argument};
-use crate::fixture::{CERTIFICATE, TestChain, whole_run};
+use crate::figures::{People, Phase, TXS_PER_RUN, argument, number};
+use crate::fixture::{CERTIFICATE, TestChain, Wallet};
 
-const USERS: usize = 400;
-const MINERS: usize = 40;
+const PEOPLE: People = People { users: 400, miners: 40 };
 const RUNS_PER_BLOCK: usize = 200;
+
 fn main() {
-    let blocks: u64 = argument("--blocks").map_or(20, |text| text.parse().expect("a number"));
+    let blocks = number("--blocks", 20);
     let temporary = tempfile::tempdir().expect("a folder");
     let dir = argument("--dir").map_or_else(|| temporary.path().join("data"), PathBuf::from);
     let store = Store::open(&dir, Options::default()).expect("opens");
-    let wallets = u64::try_from(USERS + MINERS).expect("a small number");
-    let mut chain = TestChain::with(store, wallets);
+    let chain = TestChain::with(store, PEOPLE.count());
 
     let [mut execute, mut tree, mut prepare, mut write] = std::array::from_fn(|_| Phase::default());
-    let mut number = 0_usize;
-    for _ in 0..blocks {
-        let mut txs = Vec::with_capacity(RUNS_PER_BLOCK * TXS_PER_RUN);
-        for _ in 0..RUNS_PER_BLOCK {
-            let (user, miner) = chain.pair(number % USERS, USERS + number % MINERS);
-            txs.extend(whole_run(u64::try_from(number).expect("a small number"), user, miner).1);
-            number += 1;
-        }
+    for txs in PEOPLE.blocks(RUNS_PER_BLOCK, blocks, Wallet::new) {
         let executed = execute.time(|| chain.execute(&txs));
         let Executed { block, changes, events } = &executed;
         let input = CommitBlock { block, changes, events, missed: &[] };
@@ -62,7 +54,7 @@ fn main() {
         let (clock, processor) = phase.per_tx(RUNS_PER_BLOCK * TXS_PER_RUN);
         println!("{name:<34} {clock:>9.2} {processor:>9.2}");
     }
-    let runs = u64::try_from(number).expect("a small number");
+    let runs = u64::try_from(blocks * RUNS_PER_BLOCK).expect("a small number");
     room("bytes per run before compaction", &chain.store, runs);
     tools::compact(&chain.store, &mut |_, _| ()).expect("compacts");
     room("bytes per run after compaction", &chain.store, runs);
