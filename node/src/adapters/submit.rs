@@ -49,30 +49,7 @@ mod tests {
 
     use std::sync::Arc;
 
-    use types::Code;
-
     use super::*;
-    use crate::ingest::testing::{Started, World, badly_signed, soon, transfer};
-
-    #[tokio::test]
-    async fn a_client_is_told_the_hash_or_the_rejection() {
-        let (world, handle, service) = World::with_service();
-        let started = Started::new(service);
-        let (good, bad) = (transfer(0, 0, 1), badly_signed(&transfer(1, 0, 1)));
-        let texts = [good.clone(), bad, good.clone()];
-        let texts = texts.map(|text| RawValue::from_string(text).unwrap()).to_vec();
-        let port = ClientSubmissions(handle);
-        let answers = soon(port.submit(texts)).await;
-
-        let hash = world.checked(&good).hash();
-        let [first, refused, again] = answers.try_into().unwrap();
-        assert_eq!((hash, hash), (first.unwrap(), again.unwrap()));
-        assert!(
-            matches!(&refused, Err(SubmitError::Rejected(it)) if it.code() == Code::BadSignature),
-            "{refused:?}"
-        );
-        started.end().await;
-    }
 
     #[test]
     fn circumstances_and_faults_keep_what_they_say() {
