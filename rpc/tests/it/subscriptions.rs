@@ -204,22 +204,6 @@ async fn a_slow_reader_of_the_pool_is_told_how_many_events_it_lost() {
 }
 
 #[tokio::test]
-async fn a_live_reader_far_behind_is_closed_with_the_block_to_go_on_from() {
-    let limits = rpc::Limits { subscription_lag_blocks_max: 5, ..rpc::Limits::default() };
-    let server = TestServer::start_with(limits).await;
-    let client = server.websocket().await;
-    let mut events = subscribe(&client, "blocks", json!({})).await;
-    // Without a pause, so that nothing can read in between.
-    server.world.commit_many(20);
-    let closed = tokio::time::timeout(PATIENCE, events.next()).await.unwrap();
-    assert!(closed.is_none(), "{closed:?}");
-    let mut again = subscribe(&client, "blocks", json!({"fromBlock": 1})).await;
-    for index in 1..=20 {
-        assert_eq!(next(&mut again).await["blockIndex"], index);
-    }
-}
-
-#[tokio::test]
 async fn many_replays_of_the_same_blocks_read_each_about_once() {
     const BLOCKS: usize = 1_000;
     let server = TestServer::start().await;
