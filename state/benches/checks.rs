@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fixtures::{
-    blob_chunk, blob_finalize, blob_init, cancel, claim, finish, register_miner, request, step,
-    turn,
+    blob_chunk, blob_finalize, blob_init, cancel, claim, finish, key, register_miner, request,
+    step, turn,
 };
 use state::pieces::Pieces;
 use state::tables::{Accounts, BlobChunks, BlobPieces, Blobs, Runs, Supplies, ValidatorVotes};
@@ -42,10 +42,6 @@ const ATTACHMENTS: usize = 16;
 /// Transactions of a slice of a rebuild, and of a full pool.
 const SLICE: usize = 2_048;
 const POOL: usize = 165_000;
-
-fn key(number: u64) -> Keypair {
-    Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
-}
 
 fn tx(from: &Keypair, nonce: u64, body: &Body) -> CheckedTx {
     let envelope = Envelope::new(nonce, 1, None);

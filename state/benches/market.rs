@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fixtures::times;
 use state::market::election::{Candidate, Lot, elect};
 use state::market::eligible::{Draw, Wanted, candidates};
 use state::market::offers::index_key;
@@ -91,13 +92,5 @@ fn state_of(miners: u32) -> Arc<Memory> {
 }
 
 fn median(mut action: impl FnMut()) -> Duration {
-    let mut times: Vec<Duration> = (0..TIMES)
-        .map(|_| {
-            let start = Instant::now();
-            action();
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    *times.get(TIMES / 2).unwrap()
+    times(TIMES, |_| action())[TIMES / 2]
 }

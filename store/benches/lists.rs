@@ -12,8 +12,9 @@ mod figures;
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]
 mod fixture;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fixtures::times;
 use store::{RunFilter, Store};
 use types::RunStatus;
 
@@ -48,16 +49,11 @@ fn come_and_go(chain: &mut TestChain) {
 
 /// The middle one of the times that a page takes.
 fn median(store: &Store, filter: &RunFilter) -> Duration {
-    let mut times: Vec<Duration> = (0..TIMES)
-        .map(|_| {
-            let started = Instant::now();
-            let page = store.snapshot().runs(filter, None, PAGE).expect("a page");
-            assert!(!page.runs.is_empty());
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    times.get(TIMES / 2).copied().unwrap_or_default()
+    let ask = |_| {
+        let page = store.snapshot().runs(filter, None, PAGE).expect("a page");
+        assert!(!page.runs.is_empty());
+    };
+    times(TIMES, ask)[TIMES / 2]
 }
 
 fn main() {

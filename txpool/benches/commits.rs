@@ -10,10 +10,10 @@ mod ledger;
 
 use std::time::{Duration, Instant};
 
-use fixtures::{transfer, unsigned};
+use fixtures::{key, transfer, unsigned};
 use txpool::{Committed, Config, Pool, Touched};
 use types::build::Envelope;
-use types::{Address, Amount, Bid, CheckedTx, Hash, Keypair};
+use types::{Address, Amount, Bid, CheckedTx, Keypair};
 
 use ledger::ports;
 
@@ -23,10 +23,6 @@ const PER_SENDER: u64 = 2_048;
 /// How many of each sender a block takes, and how many blocks come.
 const PER_BLOCK: u64 = 20;
 const BLOCKS: u64 = 21;
-
-fn key(number: u32) -> Keypair {
-    Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
-}
 
 fn tx(from: &Keypair, nonce: u64, highest: u64) -> CheckedTx {
     let body = transfer(Address::new([7; 20]), 1);
@@ -40,7 +36,7 @@ fn main() {
     println!(
         "{SENDERS} senders, {PER_SENDER} each; a block takes {PER_BLOCK} of each; median of {BLOCKS}"
     );
-    let keys: Vec<Keypair> = (0..SENDERS).map(key).collect();
+    let keys: Vec<Keypair> = (0..SENDERS).map(|number| key(number.into())).collect();
     for (what, step) in [("all ready to pay the same", 0), ("each ready to pay more", 1)] {
         let of_nonce =
             |nonce| keys.iter().map(move |key| tx(key, nonce, 10_000 + step * nonce)).collect();

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fixtures::unsigned;
+use fixtures::{key, times, unsigned};
 use state::{ChainRules as Rules, MemoryChain};
 use txpool::ports::AdmitError;
 use txpool::{BlockLimits, Config, Found, Pool, Ports};
@@ -33,10 +33,6 @@ const PAYERS: u32 = 2_000;
 const SUBMIT_MAX: Duration = Duration::from_millis(1);
 const BLOCK: BlockLimits = BlockLimits { bytes: 4 * 1024 * 1024, count: 20_000 };
 
-fn key(number: u32) -> Keypair {
-    Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
-}
-
 fn tx(from: &Keypair, tip: u64) -> CheckedTx {
     let fields = Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::new(tip));
     CheckedTx::trust(unsigned(from, &fields.into(), &Envelope::new(0, 1, None)))
@@ -44,7 +40,7 @@ fn tx(from: &Keypair, tip: u64) -> CheckedTx {
 
 fn pool(keys: &[Keypair]) -> Pool {
     let forks = Forks { validator_vote: Some(0), v7: Some(0), ..Forks::default() };
-    let validators = vec![SetMember { public_key: key(u32::MAX).public_key(), power: 1 }];
+    let validators = vec![SetMember { public_key: key(u64::MAX).public_key(), power: 1 }];
     let rules = Rules {
         chain_id: "bench".to_owned(),
         genesis_hash: Hash::ZERO,
@@ -61,21 +57,15 @@ fn pool(keys: &[Keypair]) -> Pool {
 
 /// Submits one by one; answers the mean and the time that 99 of 100 stay within.
 fn submit_each(pool: &Pool, txs: &[CheckedTx]) -> (Duration, Duration) {
-    let mut times: Vec<Duration> = txs
-        .iter()
-        .map(|tx| {
-            let started = Instant::now();
-            pool.submit(std::slice::from_ref(tx), 1).remove(0).unwrap();
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
+    let times = times(txs.len(), |at| {
+        pool.submit(std::slice::from_ref(&txs[at]), 1).remove(0).unwrap();
+    });
     let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap();
     (mean, times[times.len() * 99 / 100])
 }
 
 fn main() {
-    let keys: Vec<Keypair> = (0..CROWD + PAYERS + 2).map(key).collect();
+    let keys: Vec<Keypair> = (0..CROWD + PAYERS + 2).map(|number| key(number.into())).collect();
     let crowd = usize::try_from(CROWD).unwrap();
     let free: Vec<CheckedTx> = keys[..crowd].iter().map(|key| tx(key, 0)).collect();
     let paid: Vec<CheckedTx> =

@@ -9,9 +9,9 @@
 mod ledger;
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fixtures::{transfer, unsigned};
+use fixtures::{key, times, transfer, unsigned};
 use txpool::{Config, Pool};
 use types::build::Envelope;
 use types::{Address, CheckedTx, Hash, Keypair};
@@ -24,16 +24,12 @@ const QUESTION_MAX: Duration = Duration::from_millis(1);
 /// other work, too.
 const TIMES: usize = 21;
 /// As much as a pool takes by default: of many senders one each, or of few as much as each may have.
-const SENDERS: u32 = 200_000;
-const FEW_SENDERS: u32 = 97;
+const SENDERS: u64 = 200_000;
+const FEW_SENDERS: u64 = 97;
 const PER_SENDER: u64 = 2_048;
 /// The largest page, and the names that the pool looks up at a time.
 const PAGE: usize = 500;
 const NAMES: usize = 256;
-
-fn key(number: u32) -> Keypair {
-    Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
-}
 
 fn tx(from: &Keypair, nonce: u64) -> CheckedTx {
     let body = transfer(Address::new([7; 20]), 1);
@@ -41,16 +37,8 @@ fn tx(from: &Keypair, nonce: u64) -> CheckedTx {
 }
 
 /// The middle one of the times that a question took, asked once with each number.
-fn median(mut ask: impl FnMut(usize)) -> Duration {
-    let mut times: Vec<Duration> = (0..TIMES)
-        .map(|number| {
-            let started = Instant::now();
-            ask(number);
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    times[times.len() / 2]
+fn median(ask: impl FnMut(usize)) -> Duration {
+    times(TIMES, ask)[TIMES / 2]
 }
 
 fn main() {

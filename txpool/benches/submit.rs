@@ -8,10 +8,11 @@ mod ledger;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use fixtures::key;
 use txpool::verifier::{Rules, Verifier};
 use txpool::{BlockLimits, Committed, Config, Pool, Touched};
 use types::build::{Envelope, build_tx};
-use types::{Address, CheckedTx, Forks, Hash, Keypair, Params};
+use types::{Address, CheckedTx, Forks, Keypair, Params};
 
 use ledger::ports;
 
@@ -22,9 +23,7 @@ const BLOCK: BlockLimits = BlockLimits { bytes: 4 * 1024 * 1024, count: usize::M
 
 /// Signed transfers, the senders in turn.
 fn texts() -> Vec<String> {
-    let keys: Vec<Keypair> = (0..SENDERS)
-        .map(|number| Keypair::from_seed(Hash::digest(&number.to_le_bytes()).as_bytes()))
-        .collect();
+    let keys: Vec<Keypair> = (0..SENDERS).map(|number| key(number.into())).collect();
     let to = Address::new([7; 20]);
     let text =
         |nonce, key| build_tx(key, &fixtures::transfer(to, nonce), &Envelope::new(nonce, 1, None));

@@ -8,8 +8,8 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
+use fixtures::times;
 use types::agent::{Document, METADATA_BYTES_MAX, ROYALTY_MAX};
 
 const ROUNDS: usize = 301;
@@ -148,17 +148,11 @@ fn report(name: &str, text: &str, is_good: bool) {
         return;
     }
     assert!(text.len() <= METADATA_BYTES_MAX && text.len() > METADATA_BYTES_MAX - 2_000);
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            let outcome = Document::read(black_box(text.as_bytes()))
-                .and_then(|document| black_box(document.check(ROYALTY_MAX)).outcome);
-            let elapsed = start.elapsed();
-            assert_eq!(outcome.is_ok(), is_good, "{name}: {outcome:.200?}");
-            elapsed
-        })
-        .collect();
-    times.sort_unstable();
+    let times = times(ROUNDS, |_| {
+        let outcome = Document::read(black_box(text.as_bytes()))
+            .and_then(|document| black_box(document.check(ROYALTY_MAX)).outcome);
+        assert_eq!(outcome.is_ok(), is_good, "{name}: {outcome:.200?}");
+    });
     let micros = |round: usize| times.get(round).unwrap().as_secs_f64() * 1e6;
     println!("{name:40} median {:7.0} us   best {:7.0} us", micros(ROUNDS / 2), micros(0));
 }

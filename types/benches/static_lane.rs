@@ -7,8 +7,8 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
+use fixtures::times;
 use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify};
 use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep};
@@ -86,14 +86,7 @@ fn report(name: &str, items: usize, mut work: impl FnMut()) {
     if filter.is_some_and(|filter| !name.contains(&filter)) {
         return;
     }
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
+    let times = times(ROUNDS, |_| work());
     let items = f64::from(u32::try_from(items).unwrap());
     let micros = |round: usize| times.get(round).unwrap().as_secs_f64() * 1e6 / items;
     println!("{name:45} median {:8.2} us   best {:8.2} us", micros(ROUNDS / 2), micros(0));
