@@ -64,7 +64,7 @@ impl PendingLedger for Nonces {
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.next.insert(tx.from(), tx.nonce() + 1);
+        self.next.insert(tx.from(), tx.nonce().saturating_add(1));
         Ok(())
     }
 
