@@ -8,9 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::client::{
-    PATIENCE, TestServer, eventually, eventually_asked, exchange, post_text, read_response, turn,
+    TestServer, eventually, eventually_asked, exchange, post_text, read_response, turn,
     upgrade_text,
 };
+use crate::streams::Stream;
 
 const GREEDY: u8 = 8;
 const HONEST: u8 = 9;
@@ -109,25 +110,9 @@ async fn slow_readers_of_one_address_make_nobody_else_wait() {
     eventually_asked("its share is free", async || !is_busy(&ask(&server, GREEDY).await)).await;
 }
 
-/// Reads a stream of events until it says so much.
-async fn until(stream: &mut TcpStream, end: &str) -> String {
-    let mut text = String::new();
-    while !text.contains(end) {
-        let mut bytes = vec![0; 64 * 1024];
-        let read = tokio::time::timeout(PATIENCE, stream.read(&mut bytes)).await;
-        let count = read.unwrap_or_else(|_| panic!("{end} did not come in time")).unwrap();
-        assert!(count > 0, "the stream ended before {end}");
-        text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
-    }
-    text
-}
-
-async fn events(server: &TestServer, last: u8) -> TcpStream {
-    let mut stream = server.connect_from(last).await;
-    let head = b"GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    stream.write_all(head).await.unwrap();
-    until(&mut stream, "event: hello").await;
-    stream
+/// A stream of events of a client, opened with this header.
+async fn events(server: &TestServer, last: u8, header: &str) -> Stream {
+    Stream::open_over(server.connect_from(last).await, "/api/chain/events", header).await
 }
 
 /// A block whose event is larger than a piece of a stream.
@@ -143,13 +128,17 @@ async fn events_go_on_though_the_memory_for_answers_is_full() {
     let limits = Limits { client_share_percent: 100, ..limits() };
     let server = start(limits, RateLimits::default()).await;
     let before = server.world.state().blocks.len() as u64;
-    let mut streams = [events(&server, GREEDY).await, events(&server, HONEST).await];
+    let mut streams = [events(&server, GREEDY, "").await, events(&server, HONEST, "").await];
+    for stream in &mut streams {
+        assert_eq!("hello", stream.event().await.1);
+    }
     let slow = until_full(&server).await;
     for nonce in 0..3 {
         commit_large(&server, nonce);
         for stream in &mut streams {
-            until(stream, &format!("id: {}\n", before + nonce + 1)).await;
-            until(stream, "\n\n").await;
+            // It comes in pieces, which no event is read from.
+            stream.until(&format!("id: {}\n", before + nonce + 1)).await;
+            stream.until("\n\n").await;
         }
     }
     drop(slow);
@@ -162,16 +151,12 @@ async fn an_older_event_waits_for_room_instead_of_being_made_again_for_each_piec
     let before = server.world.state().blocks.len() as u64;
     (0..4).for_each(|nonce| commit_large(&server, nonce));
     let slow = until_full(&server).await;
-    let mut stream = server.connect_from(HONEST).await;
-    let head = format!(
-        "GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: {before}\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut stream = events(&server, HONEST, &format!("last-event-id: {before}\r\n")).await;
     let id = |event: u64| format!("id: {}\n", before + event);
-    let early = tokio::time::timeout(Duration::from_millis(300), until(&mut stream, &id(1))).await;
+    let early = tokio::time::timeout(Duration::from_millis(300), stream.until(&id(1))).await;
     assert!(early.is_err(), "a piece of an event that nobody else wants");
     drop(slow);
-    let text = until(&mut stream, &id(4)).await;
+    let text = stream.until(&id(4)).await;
     let mut ids = text.split_inclusive('\n').filter(|line| line.starts_with("id: "));
     assert!((1..4).all(|event| ids.next() == Some(id(event).as_str())), "each once, in order");
 }

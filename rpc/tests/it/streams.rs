@@ -15,7 +15,10 @@ pub struct Stream {
 
 impl Stream {
     pub async fn open(server: &TestServer, path: &str, header: &str) -> Self {
-        let mut socket = server.connect().await;
+        Self::open_over(server.connect().await, path, header).await
+    }
+
+    pub async fn open_over(mut socket: TcpStream, path: &str, header: &str) -> Self {
         let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
         socket.write_all(head.as_bytes()).await.unwrap();
         let mut stream = Self { socket, text: String::new() };
@@ -26,7 +29,7 @@ impl Stream {
     }
 
     /// The text up to and with `end`.
-    async fn until(&mut self, end: &str) -> String {
+    pub async fn until(&mut self, end: &str) -> String {
         // Large events come in many pieces: what was looked through has no end.
         let mut looked_at = 0;
         loop {
