@@ -10,6 +10,7 @@ use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft,
 use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
 /// A chain, and the transactions of its last block.
+#[derive(Debug)]
 pub(crate) struct Blocks {
     pub(crate) chain: MemoryChain,
     pub(crate) last: Vec<CheckedTx>,
@@ -22,6 +23,7 @@ impl Blocks {
 }
 
 /// The draft over a chain that somebody else may move on.
+#[derive(Debug)]
 pub(crate) struct Draft {
     blocks: Arc<Mutex<Blocks>>,
     draft: PendingState,
@@ -76,8 +78,8 @@ impl PhasedDraft for Draft {
         self.draft.is_early(tx).map_err(PoolFault::new)
     }
 
-    fn check_form(&self, _: &CheckedTx) -> Result<(), Rejection> {
-        Ok(())
+    fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.draft.check_form(tx)
     }
 }
 

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use state::tables::{Accounts, Bonds, Runs};
 use state::{
-    Base, BlockBuilder, Draft, Executed, Memory, MemoryChain, PendingState, PushError, Read,
-    Retracted, TxError, fees, view,
+    BlockBuilder, Draft, Executed, Memory, MemoryChain, PendingState, PushError, Read, view,
 };
 use txpool::PoolFault;
 use txpool::ports::{
@@ -20,7 +19,11 @@ use types::{
     SetMember,
 };
 
+use self::rules::Blocks;
 use super::make::Wallet;
+
+#[path = "../../../benches/ledger/rules.rs"]
+mod rules;
 
 /// What a run costs its submitter in these tests.
 pub(crate) const MAX_FEE: u64 = 1_000;
@@ -57,17 +60,10 @@ pub(crate) fn execute(block: &mut BlockBuilder, tx: &CheckedTx) -> Result<(), Co
     })
 }
 
-/// The blocks, and the transactions of the last one.
-#[derive(Debug)]
-struct Blocks {
-    chain: MemoryChain,
-    last: Vec<CheckedTx>,
-}
-
 /// The committed chain.
 #[derive(Debug)]
 pub(crate) struct TestChain {
-    blocks: Mutex<Blocks>,
+    blocks: Arc<Mutex<Blocks>>,
     pub(crate) included: Mutex<BTreeSet<Hash>>,
     /// Whether it was asked what blocks hold.
     pub(crate) is_asked: AtomicBool,
@@ -112,7 +108,7 @@ impl TestChain {
         let (rules, accounts) = (Arc::new(rules), accounts.collect());
         let chain = MemoryChain::new(rules, Hash::ZERO, GENESIS_TIME, &accounts).unwrap();
         Arc::new(Self {
-            blocks: Mutex::new(Blocks { chain, last: Vec::new() }),
+            blocks: Blocks::of(chain),
             included: Mutex::default(),
             is_asked: AtomicBool::default(),
             admits: AtomicUsize::default(),
@@ -176,10 +172,6 @@ impl TestChain {
         account_in(&**self.blocks.lock().chain.state(), address)
     }
 
-    fn base(&self) -> Base {
-        self.blocks.lock().chain.base()
-    }
-
     /// The state with nothing pending.
     pub(crate) fn pending(&self) -> PendingState {
         let blocks = self.blocks.lock();
@@ -199,7 +191,7 @@ impl CommittedChain for TestChain {
 #[derive(Debug)]
 pub(crate) struct TestDraft {
     chain: Arc<TestChain>,
-    draft: PendingState,
+    draft: rules::Draft,
     /// The base fee at which the draft was begun: what is set aside depends on it.
     begun_at: Option<u64>,
     admitted: Vec<CheckedTx>,
@@ -207,8 +199,8 @@ pub(crate) struct TestDraft {
 
 impl TestDraft {
     pub(crate) fn new(chain: Arc<TestChain>) -> Self {
-        let draft = chain.pending();
-        let begun_at = base_fee_of(&draft);
+        let draft = rules::Draft::over(Arc::clone(&chain.blocks));
+        let begun_at = draft.base_fee();
         Self { chain, draft, begun_at, admitted: Vec::new() }
     }
 
@@ -247,47 +239,32 @@ impl TestDraft {
                 anew.admit(tx).expect("what stays is valid in the new state");
             }
         }
-        if base_fee_of(&anew) != self.begun_at {
+        if anew.rules().price.map(|price| price.base_fee) != self.begun_at {
             return;
         }
         for tx in self.admitted.iter().filter(|tx| !late.contains(&tx.from())) {
-            let account = |draft: &PendingState| draft.account(tx.from()).unwrap();
-            assert_eq!(account(&anew), account(&self.draft));
+            let expected = anew.account(tx.from()).unwrap();
+            assert_eq!(expected, self.draft.account(tx.from()).unwrap());
         }
-    }
-}
-
-fn base_fee_of(draft: &PendingState) -> Option<u64> {
-    draft.rules().price.map(|price| price.base_fee)
-}
-
-fn admit_error(error: TxError) -> AdmitError {
-    match error {
-        TxError::Rejected(reason) => AdmitError::Rejected(*reason),
-        TxError::Storage(fault) => AdmitError::Fault(PoolFault::new(fault)),
     }
 }
 
 impl PricedDraft for TestDraft {
     fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
         self.fail_if_broken()?;
-        Ok(match self.draft.retract(tx).map_err(PoolFault::new)? {
-            Retracted::Yes => {
-                self.admitted.retain(|other| other != tx);
-                TakenBack::Yes
-            }
-            Retracted::After(hash) => TakenBack::After(hash),
-            Retracted::Spent(address) => TakenBack::Spent(address),
-            Retracted::Unknown => TakenBack::Unknown,
-        })
+        let taken = self.draft.take_back(tx)?;
+        if taken == TakenBack::Yes {
+            self.admitted.retain(|other| other != tx);
+        }
+        Ok(taken)
     }
 
     fn base_fee(&self) -> Option<u64> {
-        base_fee_of(&self.draft)
+        self.draft.base_fee()
     }
 
     fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64> {
-        fees::highest_base_fee(tx)
+        self.draft.highest_base_fee(tx)
     }
 
     fn is_late(&self, tx: &CheckedTx) -> bool {
@@ -295,14 +272,14 @@ impl PricedDraft for TestDraft {
     }
 
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
-        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
+        self.draft.check_base_fee(tx)
     }
 }
 
 impl PhasedDraft for TestDraft {
     fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
         self.fail_if_broken()?;
-        self.draft.is_early(tx).map_err(PoolFault::new)
+        self.draft.is_early(tx)
     }
 
     fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
@@ -313,22 +290,18 @@ impl PhasedDraft for TestDraft {
 impl PendingLedger for TestDraft {
     fn account(&self, address: Address) -> Result<Account, PoolFault> {
         self.fail_if_broken()?;
-        self.draft.account(address).map_err(PoolFault::new)
+        self.draft.account(address)
     }
 
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
         self.fail_if_broken()?;
-        let checked = match extent {
-            Extent::Whole => self.draft.check(tx),
-            Extent::Funds => self.draft.check_funds(tx),
-        };
-        checked.map_err(admit_error)
+        self.draft.check(tx, extent)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.fail_if_broken()?;
         self.chain.admits.fetch_add(1, Ordering::SeqCst);
-        self.draft.admit(tx).map_err(admit_error)?;
+        self.draft.admit(tx)?;
         self.admitted.push(tx.clone());
         Ok(())
     }
@@ -339,9 +312,8 @@ impl PendingLedger for TestDraft {
         bonds: &BTreeMap<Address, BondChange>,
     ) -> Result<bool, PoolFault> {
         self.fail_if_broken()?;
+        let is_right = self.draft.advance(credits, bonds)?;
         let last = self.chain.blocks.lock().last.clone();
-        let base = self.chain.base();
-        let is_right = self.draft.advance(base, &last, credits, bonds).map_err(PoolFault::new)?;
         let included = self.chain.included.lock();
         self.admitted.retain(|tx| !included.contains(&tx.hash()));
         if is_right {
@@ -357,8 +329,8 @@ impl PendingLedger for TestDraft {
 
     fn reset(&mut self) -> Result<(), PoolFault> {
         self.fail_if_broken()?;
-        drop(self.draft.reset(self.chain.base()).map_err(PoolFault::new)?);
-        self.begun_at = base_fee_of(&self.draft);
+        self.draft.reset()?;
+        self.begun_at = self.draft.base_fee();
         self.admitted.clear();
         Ok(())
     }
