@@ -80,31 +80,19 @@ fn outcome(answer: &Value) -> Value {
     }
 }
 
-/// There is room for one answer.
-fn little_memory() -> Limits {
-    Limits { response_memory_bytes_max: 8 * 1024, ..Limits::default() }
-}
-
 #[tokio::test]
 async fn answers_share_a_bounded_memory_that_is_free_again_when_they_are_sent() {
-    let server = TestServer::start_with(little_memory()).await;
-    for _ in 0..3 {
-        let (_, body) = server.post(&discover_twice()).await;
-        let answers: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(json!("answered"), outcome(&answers[0]));
-        assert_eq!(json!([-32053, "BUSY", 500]), outcome(&answers[1]));
-    }
-}
-
-#[tokio::test]
-async fn answers_on_a_websocket_share_it_too() {
-    let server = TestServer::start_with(little_memory()).await;
+    // There is room for one answer.
+    let limits = Limits { response_memory_bytes_max: 8 * 1024, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
     let mut stream = raw_websocket(&server).await;
     for _ in 0..3 {
+        let posted: Value = serde_json::from_str(&server.post(&discover_twice()).await.1).unwrap();
         send(&mut stream, discover_twice().as_bytes()).await;
-        let answers = read_message(&mut stream).await;
-        assert_eq!(json!("answered"), outcome(&answers[0]));
-        assert_eq!(json!([-32053, "BUSY", 500]), outcome(&answers[1]));
+        for answers in [posted, read_message(&mut stream).await] {
+            assert_eq!(json!("answered"), outcome(&answers[0]));
+            assert_eq!(json!([-32053, "BUSY", 500]), outcome(&answers[1]));
+        }
     }
 }
 
