@@ -1,4 +1,4 @@
-//! Every query and builder on a chain with one whole agent run.
+//! Every query, and builders, on a chain with one whole agent run.
 
 use fixtures::{plain_step, tool_call};
 use serde_json::{Value, json};
@@ -230,7 +230,7 @@ async fn runs_are_listed_by_filter_newest_first() {
 }
 
 #[tokio::test]
-async fn every_builder_gives_what_its_signer_can_send() {
+async fn builders_fill_in_what_the_signers_of_a_run_and_a_vote_can_send() {
     let server = TestServer::start().await;
     let (user, miner) = (key(1), key(2));
     let request = json!({"prompt": PROMPT, "maxFee": "10000", "maxSteps": 5, "seed": "s"});
@@ -257,22 +257,6 @@ async fn every_builder_gives_what_its_signer_can_send() {
     let expected = json!({"status": "completed", "finalAnswerInline": "2", "userRefund": "9891"});
     assert_has(&run, &expected);
 
-    let turn = json!({"conversationId": Hash::ZERO, "role": "user", "content": "hi",
-        "agentRunId": id, "attachments": [{"type": "file", "blobId": "b"}]});
-    build_and_send(&server, "ombra_buildChatTurn", &user, turn).await;
-    let cancel = json!({"agentRunId": id});
-    build_and_send(&server, "ombra_buildAgentCancel", &user, cancel).await;
-    let transfer = json!({"to": miner.address(), "amount": "5"});
-    build_and_send(&server, "ombra_buildTransfer", &user, transfer).await;
-    let register = json!({"name": "n", "capabilities": ["a"], "modelInfo": "m"});
-    build_and_send(&server, "ombra_buildMinerRegister", &miner, register).await;
-    let init = json!({"blobId": "b", "contentType": "text/plain", "totalBytes": 400_001,
-        "contentHash": Hash::ZERO});
-    let init = build_and_send(&server, "ombra_buildBlobInit", &user, init).await;
-    assert_eq!(init["totalChunks"], 2);
-    let chunk = json!({"blobId": "b", "chunkIndex": 0, "chunkDataBase64": "AAEC"});
-    build_and_send(&server, "ombra_buildBlobChunk", &user, chunk).await;
-    build_and_send(&server, "ombra_buildBlobFinalize", &user, json!({"blobId": "b"})).await;
     let vote = json!({"candidateKey": user.public_key(), "power": 7, "timestamp": NOW});
     let vote = build_and_send(&server, "ombra_buildValidatorVote", &user, vote).await;
     assert_eq!(vote["expiresAt"], NOW + 7 * 24 * 3_600_000);
