@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fixtures::{key, times, unsigned};
-use state::{ChainRules as Rules, MemoryChain};
 use txpool::ports::AdmitError;
 use txpool::{BlockLimits, Config, Found, Pool, Ports};
 use types::build::Envelope;
 use types::tx::Transfer;
-use types::{Address, Amount, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember};
+use types::{Address, Amount, CheckedTx, Code, Keypair};
 
 #[path = "ledger/nothing.rs"]
 mod nothing;
@@ -39,18 +38,7 @@ fn tx(from: &Keypair, tip: u64) -> CheckedTx {
 }
 
 fn pool(keys: &[Keypair]) -> Pool {
-    let forks = Forks { validator_vote: Some(0), v7: Some(0), ..Forks::default() };
-    let validators = vec![SetMember { public_key: key(u64::MAX).public_key(), power: 1 }];
-    let rules = Rules {
-        chain_id: "bench".to_owned(),
-        genesis_hash: Hash::ZERO,
-        params: Params::default(),
-        forks,
-        validators,
-    };
-    let accounts = keys.iter().map(|key| (key.address(), Amount::new(1_000_000))).collect();
-    let chain = MemoryChain::new(Arc::new(rules), Hash::ZERO, 1, &accounts).unwrap();
-    let ledger = Box::new(Draft::over(Blocks::of(chain)));
+    let ledger = Box::new(Draft::over(Blocks::of_v7(keys, &key(u64::MAX), 1_000_000)));
     let config = Config { count_max: COUNT_MAX, ..Config::default() };
     Pool::new(config, 0, Ports { ledger, chain: Arc::new(Nothing), events: Arc::new(Nothing) })
 }

@@ -12,11 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use state::{ChainRules as Rules, MemoryChain};
 use txpool::{Committed, Config, Pool, Ports, Touched};
 use types::build::Envelope;
 use types::tx::Transfer;
-use types::{Address, Amount, Bid, Body, CheckedTx, Forks, Hash, Keypair, Params, SetMember};
+use types::{Address, Amount, Bid, Body, CheckedTx, Hash, Keypair};
 
 #[path = "../benches/ledger/nothing.rs"]
 mod nothing;
@@ -68,16 +67,6 @@ fn resident() -> usize {
     line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1_024
 }
 
-fn blocks(keys: &[Keypair], validator: &Keypair) -> Arc<Mutex<Blocks>> {
-    let forks = Forks { validator_vote: Some(0), v7: Some(0), ..Forks::default() };
-    let validators = vec![SetMember { public_key: validator.public_key(), power: 1 }];
-    let (chain_id, params) = ("example".to_owned(), Params::default());
-    let rules = Rules { chain_id, genesis_hash: Hash::ZERO, params, forks, validators };
-    let accounts = keys.iter().map(|key| (key.address(), Amount::new(MONEY))).collect();
-    let chain = MemoryChain::new(Arc::new(rules), Hash::ZERO, 1, &accounts).unwrap();
-    Blocks::of(chain)
-}
-
 /// Commits a block of these transactions and tells the pool; answers how long the pool took until it was
 /// done with it, and how often it built its draft anew.
 fn commit(
@@ -108,7 +97,7 @@ fn main() {
     let admissions = args.next().unwrap_or(1_000_000);
     let validator = key(usize::MAX);
     let keys: Vec<Keypair> = (0..2 * size).map(key).collect();
-    let blocks = blocks(&keys, &validator);
+    let blocks = Blocks::of_v7(&keys, &validator, MONEY);
     let ledger = Box::new(Draft::over(Arc::clone(&blocks)));
     // Nine tenths are for all but steps and ends of runs.
     let config = Config { count_max: (size * 10).div_ceil(9), ..Config::default() };

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use state::{MemoryChain, PendingState, Retracted, TxError, fees};
+use state::{ChainRules, MemoryChain, PendingState, Retracted, TxError, fees};
 use txpool::PoolFault;
 use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
-use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
+use types::{
+    Account, Address, Amount, BondChange, CheckedTx, Forks, Hash, Keypair, Params, Rejection,
+    SetMember,
+};
 
 /// A chain, and the transactions of its last block.
 #[derive(Debug)]
@@ -19,6 +22,19 @@ pub(crate) struct Blocks {
 impl Blocks {
     pub(crate) fn of(chain: MemoryChain) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self { chain, last: Vec::new() }))
+    }
+
+    /// A chain by the rules of v7 with this validator, on which each of these keys has so much.
+    pub(crate) fn of_v7(keys: &[Keypair], validator: &Keypair, micro: u64) -> Arc<Mutex<Self>> {
+        let rules = ChainRules {
+            chain_id: "bench".to_owned(),
+            genesis_hash: Hash::ZERO,
+            params: Params::default(),
+            forks: Forks { validator_vote: Some(0), v7: Some(0), ..Forks::default() },
+            validators: vec![SetMember { public_key: validator.public_key(), power: 1 }],
+        };
+        let accounts = keys.iter().map(|key| (key.address(), Amount::new(micro))).collect();
+        Self::of(MemoryChain::new(Arc::new(rules), Hash::ZERO, 1, &accounts).unwrap())
     }
 }
 

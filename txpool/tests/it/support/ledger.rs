@@ -23,6 +23,7 @@ use self::rules::Blocks;
 use super::make::Wallet;
 
 #[path = "../../../benches/ledger/rules.rs"]
+#[expect(dead_code, reason = "shared with benchmarks, which use more of it")]
 mod rules;
 
 /// What a run costs its submitter in these tests.
