@@ -64,11 +64,7 @@ async fn a_wrong_parameter_is_named_with_its_value_and_what_was_expected() {
 #[tokio::test]
 async fn upper_case_in_hashes_and_addresses_is_refused() {
     let server = TestServer::start().await;
-    server.world.commit();
-    let block = server.result("ombra_getBlock", json!([1])).await;
-    let hash = block["hash"].as_str().unwrap();
-    assert_eq!(block, server.result("ombra_getBlock", json!([hash])).await);
-    let (hash, address) = (hash.to_uppercase(), key(1).address().to_string().to_uppercase());
+    let (hash, address) = ("AB".repeat(32), "AB".repeat(20));
     for (method, text, field) in [
         ("ombra_getBlock", &hash, "block"),
         ("ombra_getTransaction", &hash, "hash"),
