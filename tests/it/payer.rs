@@ -79,14 +79,18 @@ impl Scene {
         self.done(&[arguments, &PAYS].concat())
     }
 
-    /// A run of account 0 to its settlement: the record with everything that belongs to it.
+    /// A run of account 0 to its settlement: the record with everything that belongs to it. The command
+    /// succeeds only if the run is completed.
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let more = ["--timeout", "50", "--json"];
         let output = self.ombra(&[&["run"], arguments, &PAYS, &more].concat())?;
         let log = self.folder.path().join("miner-1/log");
         let log = std::fs::read_to_string(log).unwrap_or_default();
-        serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("{}\n{log}", errors(&output)))
+        let run: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{}\n{log}", errors(&output)))?;
+        let code = i32::from(run["status"] != "completed");
+        assert_eq!(Some(code), output.status.code(), "{run}");
+        Ok(run)
     }
 
     /// `ombra run` of account 0, as far as the line that begins with `word`: the run's id.

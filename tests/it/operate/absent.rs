@@ -42,12 +42,13 @@ fn a_run_goes_on_after_a_restart_without_its_server_and_the_model_is_told() -> a
     let _again = home.start()?;
     held.open();
     let record = requester.settled(&run).map_err(|fault| home.explain(&fault))?;
-    let answer = text(&record, "finalAnswerInline");
-    assert_eq!("completed", text(&record, "status"), "{record}");
-    assert!(answer.contains("there is no such tool now"), "{record}");
+    let end = (text(&record, "status"), text(&record, "finalAnswerInline"));
+    let told = "It said: unknown_tool: there is no such tool now";
+    assert_eq!(("completed", told), end, "{record}");
     assert_eq!(1, tools.calls().len());
     let offered = |question: &Question| question.body["tools"].clone();
     let offers: Vec<_> = model.asked().iter().map(|(_, question)| offered(question)).collect();
+    assert_eq!("own__again", offers[0][0]["function"]["name"]);
     assert!(offers.iter().all(|offer| *offer == offers[0]), "{offers:?}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 
 use anyhow::Context as _;
@@ -11,7 +11,7 @@ use testkit::http::Connection;
 use testkit::miners::{Requester, Wish, micro};
 use testkit::model::ModelServer;
 use testkit::node::{DevOptions, Node, program, wait_for};
-use testkit::process::{Process, ended, lines_to, output};
+use testkit::process::{Process, lines_to, output};
 
 use crate::support::printed;
 
@@ -168,19 +168,18 @@ impl Scene {
         waited.with_context(|| format!("the status was {last:#}; the log:\n{log}"))
     }
 
-    /// How a command of the miner that cannot succeed ends: the exit code and what it says.
-    pub(super) fn refused(&self, arguments: &[&str]) -> anyhow::Result<(Option<i32>, String)> {
-        let file = std::fs::File::create(self.path("refused"))?;
-        let mut command = self.command(arguments);
-        let status = ended(command.stdout(Stdio::null()).stderr(file).spawn()?)?.status;
-        anyhow::ensure!(!status.success(), "{arguments:?} succeeded");
-        Ok((status.code(), std::fs::read_to_string(self.path("refused"))?))
+    /// What a command of the miner that must end with this exit code says of it.
+    pub(super) fn refused(&self, arguments: &[&str], code: i32) -> anyhow::Result<String> {
+        let Output { status, stderr, .. } = output(&mut self.command(arguments))?;
+        let said = String::from_utf8(stderr)?;
+        anyhow::ensure!(status.code() == Some(code), "{arguments:?} ended with {status}: {said}");
+        Ok(said)
     }
 
     /// The same of a miner that cannot start.
-    pub(super) fn refused_to_mine(&self) -> anyhow::Result<(Option<i32>, String)> {
+    pub(super) fn refused_to_mine(&self, code: i32) -> anyhow::Result<String> {
         let config = self.config().display().to_string();
-        self.refused(&["--dev", "1", "--config", &config])
+        self.refused(&["--dev", "1", "--config", &config], code)
     }
 
     /// Asks for a run with tools; answers its id. Nobody waits for it.

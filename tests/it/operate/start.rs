@@ -39,7 +39,7 @@ fn a_miner_started_before_its_node_says_so_and_works_when_the_node_is_there() ->
     assert!(page.contains("starting since"), "{page}");
     assert!(page.contains(&format!("pid {}", miner.pid())), "{page}");
     assert!(page.contains("waits for  the node: "), "{page}");
-    let (_, none) = scene.refused(&["runs"])?;
+    let none = scene.refused(&["runs"], 1)?;
     assert!(none.contains("the miner has not worked yet"), "{none}");
     assert_eq!("ok\n", miner.get("/healthz")?);
     let why = start_fails(&miner)?.context("it starts")?;
@@ -119,7 +119,7 @@ fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Resu
     let scene = Scene::new()?;
     let backend = format!("[backend]\nurl = \"http://{}/v1\"\nmodel = \"none\"\n", scene.rpc);
     scene.write_config(&backend)?;
-    let (_, said) = scene.refused_to_mine()?;
+    let said = scene.refused_to_mine(1)?;
     assert!(said.contains("refuses the request"), "{said}");
     Ok(())
 }
@@ -128,7 +128,7 @@ fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Resu
 fn a_second_miner_that_is_refused_leaves_the_first_one_to_be_asked() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let first = scene.mine()?;
-    let (_, why) = scene.refused_to_mine()?;
+    let why = scene.refused_to_mine(1)?;
     assert!(why.contains("is open in another process"), "{why}");
     assert_eq!(json!(first.pid()), scene.status()?["process"]["pid"]);
     first.stop()
