@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -190,6 +190,13 @@ impl Member {
         Self { name, rpc, launcher, environment, home, binary, process: None }
     }
 
+    /// The node of a home, which it may have yet to make. It names its address when it is started.
+    pub(crate) fn at(home: PathBuf) -> Self {
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let member = Self::elsewhere(home.display().to_string(), nowhere);
+        Self { home, binary: binary(), ..member }
+    }
+
     /// Has another program in its place from the next start on.
     pub fn replace_program(&mut self, binary: PathBuf) {
         self.binary = binary;
@@ -227,7 +234,7 @@ impl Member {
         let (name, process) = (&self.name, self.process.as_mut());
         let process = process.with_context(|| format!("{name} does not run"))?;
         let endpoints = self.home.join("endpoints.json");
-        wait_for_endpoint(&endpoints, process).with_context(|| name.clone())?;
+        self.rpc = wait_for_endpoint(&endpoints, process).with_context(|| name.clone())?;
         Ok(())
     }
 
@@ -349,16 +356,7 @@ impl Member {
 
     /// Runs `ombra db` on the stopped node and answers what it printed.
     pub fn db(&self, command: &str) -> anyhow::Result<String> {
-        let Output { status, stdout, stderr } = Command::new(&self.binary)
-            .args(["db", command, "--home"])
-            .arg(&self.home)
-            .stdin(Stdio::null())
-            .output()?;
-        if !status.success() {
-            let stderr = String::from_utf8_lossy(&stderr);
-            bail!("ombra db {command} of {}: {stderr}", self.name);
-        }
-        Ok(String::from_utf8(stdout)?)
+        self.tell(&["db", command])
     }
 
     /// A figure of `/proc/PID/status` in KiB, such as `VmRSS`.
@@ -377,6 +375,14 @@ impl Member {
         let endpoints: Value = serde_json::from_str(&endpoints)?;
         let address = endpoints.get("metrics").and_then(Value::as_str);
         Ok(address.context("the node has no port for metrics")?.parse()?)
+    }
+
+    /// What a command of the program on its home prints, which must succeed.
+    pub fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let Output { status, stdout, stderr } = self.ombra(arguments)?;
+        let said = String::from_utf8_lossy(&stderr);
+        ensure!(status.success(), "ombra {} of {}: {said}", arguments.join(" "), self.name);
+        Ok(String::from_utf8(stdout)?)
     }
 
     /// Runs a command of the program on its home.

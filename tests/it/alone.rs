@@ -1,10 +1,8 @@
 //! A process that decides alone, and loses blocks.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use testkit::home::HomeNode;
-use testkit::node::binary;
 
 use crate::validators::write_genesis;
 
@@ -43,7 +41,7 @@ fn the_only_validator_takes_a_block_back_only_if_it_may_forget_what_it_signed() 
     assert!(refused.to_string().contains("--forget-signed"), "{refused}");
     let height = lives_for(&mut node, 1)?;
 
-    node.db_with("rollback", &["--forget-signed"])?;
+    node.tell(&["db", "rollback", "--forget-signed"])?;
     lives_to(&mut node, height + 3)?;
     assert!(node.db("verify")?.contains("verified"));
     Ok(())
@@ -55,30 +53,28 @@ fn the_only_validator_that_lost_its_log_goes_on_when_the_last_block_is_named() -
     let folder = tempfile::tempdir()?;
     let mut node = killed(folder.path())?;
     let (data, backup) = (node.home().join("data"), folder.path().join("backup"));
-    node.db_with("snapshot", &[backup.to_str().unwrap_or_default()])?;
+    node.tell(&["db", "snapshot", backup.to_str().unwrap_or_default()])?;
     lives_for(&mut node, 3)?;
     // An old database is put beside what the key has signed since, by hand.
     std::fs::remove_dir_all(data.join("db"))?;
     std::fs::rename(&backup, data.join("db"))?;
     std::fs::remove_file(data.join("consensus/consensus.wal"))?;
 
-    let mut started = Command::new(binary());
-    started.args(["start", "--home"]).arg(node.home()).stdin(Stdio::null());
-    let refused = started.output()?;
+    let refused = node.ombra(&["start"])?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(5), "{said}");
     let (_, named) = said.split_once("the chain ends with block ").expect("it names the block");
     let named: Vec<&str> = named.split([' ', ';']).take(2).collect();
     let [height, hash] = named[..] else { panic!("{said}") };
 
-    let other = "0".repeat(64);
-    let refused = node.db_with("sign-again", &["--height", height, "--hash", &other]);
-    let refused = refused.expect_err("another block").to_string();
+    let sign_again = |node: &HomeNode, hash: &str| {
+        node.tell(&["db", "sign-again", "--height", height, "--hash", hash])
+    };
+    let refused = sign_again(&node, &"0".repeat(64)).expect_err("another block").to_string();
     assert!(refused.contains(hash), "{refused}");
-    node.db_with("sign-again", &["--height", height, "--hash", hash])?;
+    sign_again(&node, hash)?;
     lives_to(&mut node, height.parse::<u64>()? + 2)?;
-    let refused = node.db_with("sign-again", &["--height", height, "--hash", hash]);
-    let refused = refused.expect_err("the chain goes on").to_string();
+    let refused = sign_again(&node, hash).expect_err("the chain goes on").to_string();
     assert!(refused.contains(&format!(", not {height} {hash}")), "{refused}");
     assert!(node.db("verify")?.contains("verified"));
     Ok(())

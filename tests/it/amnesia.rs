@@ -5,7 +5,7 @@ use serde_json::json;
 use testkit::net::{Member, Net};
 use testkit::node::wait_until;
 
-use crate::support::{chain, logs, printed};
+use crate::support::{chain, logs};
 
 /// Slow enough that a node that was taken back for a moment is not far behind.
 const PARAMS: [&str; 2] = ["minBlockIntervalMs=50", "heartbeatMs=2500"];
@@ -14,16 +14,11 @@ fn start(validators: usize) -> anyhow::Result<Net> {
     Net::start_as(&chain(validators, 0, &PARAMS))
 }
 
-/// What `ombra db` answers.
-fn db(member: &Member, words: &[&str]) -> anyhow::Result<String> {
-    printed(member.ombra(&[&["db"], words].concat())?)
-}
-
 /// Takes blocks of a stopped validator back until this is the last one, if one is named, and at least
 /// one; answers the last block then.
 fn takes_back(member: &Member, goal: Option<u64>) -> anyhow::Result<(u64, String)> {
     loop {
-        let said = db(member, &["rollback"])?;
+        let said = member.db("rollback")?;
         std::fs::remove_dir_all(member.home().join("data/db.before-rollback"))?;
         let (_, named) = said.split_once("up to block ").context("it names the block")?;
         let mut named = named.split([' ', ',']).map(str::to_owned);
@@ -67,9 +62,9 @@ fn no_block_is_taken_back_silently_where_the_others_cannot_decide_without_the_va
     let mut net = start(3)?;
     net.members[0].reaches(3)?;
     net.members[0].stop()?;
-    let refused = db(&net.members[0], &["rollback"]).expect_err("the chain could stand");
+    let refused = net.members[0].db("rollback").expect_err("the chain could stand");
     assert!(refused.to_string().contains("--may-stop-chain"), "{refused}");
-    let said = db(&net.members[0], &["rollback", "--may-stop-chain"])?;
+    let said = net.members[0].tell(&["db", "rollback", "--may-stop-chain"])?;
     assert!(said.contains("it follows without signing until the others"), "{said}");
     Ok(())
 }
@@ -95,12 +90,12 @@ fn validators_that_have_all_forgotten_go_on_when_their_operators_agree() -> anyh
     net.members.iter_mut().try_for_each(Member::stop)?;
 
     let (height, flag) = (lowest.to_string(), "--all-validators-agreed");
-    let again = ["sign-again", "--height", &height, "--hash", &hash];
-    let refused = db(&net.members[0], &again).expect_err("nobody said that they agreed");
+    let again = ["db", "sign-again", "--height", &height, "--hash", &hash];
+    let refused = net.members[0].tell(&again).expect_err("nobody said that they agreed");
     assert!(refused.to_string().contains(flag), "{refused}");
     // Three are a quorum. The fourth comes back by itself.
     for member in &net.members[..3] {
-        db(member, &[&again[..], &[flag]].concat())?;
+        member.tell(&[&again[..], &[flag]].concat())?;
     }
     net.members.iter_mut().try_for_each(Member::start)?;
     net.same_block(lowest + 2)?;

@@ -20,7 +20,7 @@ use crate::forks::{
     forks, has_base_fee, has_crossed_to, height_of, is_ready_for, net_with, shown, snapshots,
     stopped_and_verified, votes,
 };
-use crate::support::{earliest, printed};
+use crate::support::earliest;
 
 /// Blocks from the votes to the height where little happens between them.
 const NEAR: u64 = 60;
@@ -79,10 +79,10 @@ fn has_the_rules_of_v7(net: &Net) -> anyhow::Result<()> {
 fn moves_by_file(net: &Net) -> anyhow::Result<()> {
     let file = net.members[WHOLE].home().join("blocks.ombra");
     let path = file.to_str().context("a path in UTF-8")?.to_owned();
-    printed(net.members[WHOLE].ombra(&["db", "export", &path])?)?;
+    net.members[WHOLE].tell(&["db", "export", &path])?;
     let empty = &net.members[LATE];
     std::fs::remove_dir_all(empty.home().join("data/db"))?;
-    printed(empty.ombra(&["db", "import", &path])?)?;
+    empty.tell(&["db", "import", &path])?;
     let said = empty.db("verify")?;
     ensure!(said.contains("verified"), "{said}");
     let said = net.members[0].db("rollback")?;

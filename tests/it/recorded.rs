@@ -20,7 +20,7 @@ use types::build::{Envelope, build_tx};
 use types::tx::{AgentFinish, AgentStep, Attachment, ChatTurn, ValidatorVote};
 use types::{Body, Hash, Keypair, PublicKey};
 
-use crate::support::{chain, printed};
+use crate::support::chain;
 
 /// What is left alone for longer than this is swept.
 const TTL_MS: u64 = 6_000;
@@ -49,7 +49,7 @@ impl Recording {
     fn imported(&self, home: PathBuf) -> anyhow::Result<HomeNode> {
         let node = HomeNode::with_keys(home, true)?;
         node.complete(&self.genesis())?;
-        node.db_with("import", &[self.blocks().to_str().context("a path in UTF-8")?])?;
+        node.tell(&["db", "import", self.blocks().to_str().context("a path in UTF-8")?])?;
         Ok(node)
     }
 
@@ -145,7 +145,7 @@ fn record(recording: &Recording) -> anyhow::Result<Value> {
     story.deadlines_pass()?;
     member.stop()?;
     let to = recording.blocks();
-    printed(member.ombra(&["db", "export", to.to_str().context("a path in UTF-8")?])?)?;
+    member.tell(&["db", "export", to.to_str().context("a path in UTF-8")?])?;
     fs::copy(member.home().join("genesis.json"), recording.genesis())?;
     // The database is what was exported: nothing is decided while its own node is down.
     let mut follower = recording.imported(recording.folder.join("follower"))?;

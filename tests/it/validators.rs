@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use testkit::home::HomeNode;
 use testkit::node::{binary, wait_for};
 
+use crate::forks::cast;
 use crate::support::printed;
 
 const POWER: u64 = 10;
@@ -51,7 +52,7 @@ impl Town {
     fn vote(&self, voters: &[usize], candidate: usize, power: u64) -> anyhow::Result<()> {
         let (key, power) = (self.key(candidate), power.to_string());
         for voter in voters {
-            self.nodes[*voter].sign(&["tx", "validator-vote", &key, "--power", &power])?;
+            cast(&self.nodes[*voter], &["validator-vote", &key, "--power", &power])?;
         }
         Ok(())
     }
@@ -173,8 +174,8 @@ fn from_v7_on_a_newcomer_gets_power_only_with_what_its_own_key_signed() -> anyho
     let (acceptance, expires_at) = town.nodes[NEWCOMER].accept()?;
     let (key, ends) = (town.key(NEWCOMER), expires_at.to_string());
     for voter in 0..3 {
-        let vote = ["tx", "validator-vote", &key, "--power", "10", "--acceptance", &acceptance];
-        town.nodes[voter].sign(&[&vote[..], &["--expires-at", &ends]].concat())?;
+        let vote = ["validator-vote", &key, "--power", "10", "--acceptance", &acceptance];
+        cast(&town.nodes[voter], &[&vote[..], &["--expires-at", &ends]].concat())?;
     }
     let entered = town.wait_for_set(NEWCOMER, NEWCOMER, true)?;
     town.nodes[NEWCOMER].reaches(entered + 2)
