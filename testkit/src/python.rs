@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+
+pub use crate::process::run;
 
 /// Held by the test that makes an environment; the others wait for it.
 static MAKING: Mutex<()> = Mutex::new(());
@@ -30,13 +32,4 @@ pub fn target() -> anyhow::Result<PathBuf> {
     let mut folders = program.ancestors().skip(1);
     let profile = folders.find(|folder| !folder.ends_with("deps")).context("a folder")?;
     Ok(profile.parent().context("a program is in target/*")?.to_owned())
-}
-
-/// Runs a command to its end and answers what it printed.
-pub fn run(command: &mut Command) -> anyhow::Result<String> {
-    let output = command.output().with_context(|| format!("starting {command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

@@ -3,19 +3,17 @@
 
 use std::process::Output;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use fixtures::MANIFEST;
 use serde_json::{Value, json};
-use testkit::actor::{Actor, people};
 use testkit::front::Front;
-use testkit::http::Connection;
-use testkit::node::{Node, program, wait_until};
+use testkit::node::program;
 use testkit::process::{ended, output};
 use types::Hash;
 use types::ids;
 use types::tx::CallReveal;
 
-use crate::support::{MIN_BOND, dev, include, market};
+use crate::support::{CHAIN, MIN_BOND, Market};
 
 /// Of an agent with a method that has arguments and an answer.
 fn metadata() -> String {
@@ -39,52 +37,6 @@ fn reveal(call_id: Hash, verdict: &str) -> anyhow::Result<CallReveal> {
     Ok(fixtures::reveal(call_id, &result))
 }
 
-/// A chain with an agent, somebody who asks, and three miners.
-struct Market {
-    node: Node,
-    connection: Connection,
-    chain_id: String,
-    requester: Actor,
-    members: [Actor; 3],
-}
-
-impl Market {
-    fn open() -> anyhow::Result<Self> {
-        let node = Node::start(dev(&["--v8", "0"]))?;
-        let mut connection = Connection::open(node.rpc)?;
-        let info = connection.call("ombra_chainInfo", &json!([]))?;
-        let chain_id = info["chainId"].as_str().context("no chainId")?.to_owned();
-        let [mut owner, requester, first, second, third] = people()?;
-        let mut members = [first, second, third];
-        let texts = market(&chain_id, (&mut owner, metadata()), &mut members);
-        include(&mut connection, &texts)?;
-        Ok(Self { node, connection, chain_id, requester, members })
-    }
-
-    /// Waits until a call has a status.
-    fn reaches(&mut self, call_id: Hash, status: &str) -> anyhow::Result<()> {
-        wait_until(status, || {
-            let answer = self.connection.call("ombra_getCall", &json!([call_id]));
-            Ok(answer.is_ok_and(|call| call["status"] == status))
-        })
-    }
-
-    /// The members answer: the last one says something else.
-    fn answer(&mut self, call_id: Hash) -> anyhow::Result<()> {
-        let said = [reveal(call_id, "good")?, reveal(call_id, "good")?, reveal(call_id, "bad")?];
-        let (mut commits, mut reveals) = (Vec::new(), Vec::new());
-        for (member, shown) in self.members.iter_mut().zip(said) {
-            let commit = fixtures::commit(member.address(), &shown);
-            commits.push(member.sign_on(&self.chain_id, &commit.into()));
-            reveals.push(member.sign_on(&self.chain_id, &shown.into()));
-        }
-        self.reaches(call_id, "committing")?;
-        include(&mut self.connection, &commits)?;
-        self.reaches(call_id, "revealing")?;
-        include(&mut self.connection, &reveals).map(drop)
-    }
-}
-
 fn printed(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     format!("{out}{err}")
@@ -97,9 +49,9 @@ fn change(election: &mut Value) {
 
 #[test]
 fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyhow::Result<()> {
-    let mut market = Market::open()?;
+    let mut market = Market::open(metadata())?;
     let requester = market.requester.address();
-    let call_id = ids::compute_call_id(&market.chain_id, &requester, 0);
+    let call_id = ids::compute_call_id(CHAIN, &requester, 0);
     let url = format!("http://{}", market.node.rpc);
     let ombra = |arguments: &[&str], node: &str| -> anyhow::Result<(Option<i32>, String)> {
         let output = output(program().args(arguments).args(["--rpc", node]))?;
@@ -116,7 +68,9 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()?;
-    market.answer(call_id)?;
+    // The last member says something else.
+    let said = [reveal(call_id, "good")?, reveal(call_id, "good")?, reveal(call_id, "bad")?];
+    market.answer(call_id, said)?;
     let output = ended(child)?;
     let said = printed(&output);
     ensure!(output.status.success(), "{said}");

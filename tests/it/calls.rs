@@ -7,14 +7,13 @@ use std::net::TcpStream;
 
 use anyhow::{Context, ensure};
 use consensus::{Certificate, CommitSignature, ValidatorSet};
-use fixtures::{MANIFEST, judge, judge_of};
+use fixtures::{MANIFEST, judge, judge_of, reveal};
 use serde_json::{Value, json};
 use state::table::{Key, Table, decode_value};
 use state::tables::Calls;
 use store::tree::{Proof, ProofLeaf};
-use testkit::actor::{Actor, people};
 use testkit::http::Connection;
-use testkit::node::{Node, PATIENCE, wait_until};
+use testkit::node::PATIENCE;
 use testkit::parallel::joined;
 use testkit::websocket::WebSocket;
 use types::call::CallStatus;
@@ -22,31 +21,9 @@ use types::randomness::{Input, Randomness};
 use types::sign_bytes::Domain;
 use types::{Address, Amount, Body, Hash, Header, PublicKey};
 
-use crate::support::{dev, include, market};
+use crate::support::{CHAIN, Market, include};
 
-struct Scene {
-    node: Node,
-    connection: Connection,
-    chain_id: String,
-    owner: Actor,
-    requester: Actor,
-    members: [Actor; 3],
-}
-
-impl Scene {
-    /// A chain on which the agent is there, and three miners offer to run it.
-    fn start() -> anyhow::Result<Self> {
-        let node = Node::start(dev(&["--v8", "0"]))?;
-        let mut connection = Connection::open(node.rpc)?;
-        let info = connection.call("ombra_chainInfo", &json!([]))?;
-        let chain_id = info["chainId"].as_str().context("a chain has a name")?.to_owned();
-        let [mut owner, requester, first, second, third] = people()?;
-        let mut members = [first, second, third];
-        let agent = (&mut owner, judge(MANIFEST, ""));
-        include(&mut connection, &market(&chain_id, agent, &mut members))?;
-        Ok(Self { node, connection, chain_id, owner, requester, members })
-    }
-
+impl Market {
     fn agent(&self) -> Hash {
         judge_of(self.owner.address())
     }
@@ -63,31 +40,13 @@ impl Scene {
     /// Asks; answers the call's id.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let nonce = self.requester.nonce;
-        let asked = self.requester.call(&self.chain_id, self.agent());
+        let asked = self.requester.call(CHAIN, self.agent());
         let call_id = asked.call_id;
         let computed = json!({"from": self.requester.address(), "nonce": nonce});
         assert_eq!(self.call("ombra_computeCallId", &computed)?, json!(call_id));
-        let text = self.requester.sign_on(&self.chain_id, &Body::AgentCall(asked));
+        let text = self.requester.sign_on(CHAIN, &Body::AgentCall(asked));
         include(&mut self.connection, &[text])?;
         Ok(call_id)
-    }
-
-    /// Each member hides its answer, and all show them.
-    fn answer(&mut self, call_id: Hash, results: &[&str]) -> anyhow::Result<()> {
-        // The members are drawn before the transactions of the next block.
-        wait_until("the election", || {
-            let call = self.connection.call("ombra_getCall", &json!([call_id]))?;
-            Ok(call["status"] == "committing")
-        })?;
-        let (mut commits, mut reveals) = (Vec::new(), Vec::new());
-        for (member, result) in self.members.iter_mut().zip(results) {
-            let reveal = fixtures::reveal(call_id, result.as_bytes());
-            let commit = fixtures::commit(member.address(), &reveal);
-            commits.push(member.sign_on(&self.chain_id, &commit.into()));
-            reveals.push(member.sign_on(&self.chain_id, &reveal.into()));
-        }
-        include(&mut self.connection, &commits)?;
-        include(&mut self.connection, &reveals).map(drop)
     }
 }
 
@@ -97,13 +56,13 @@ const LIFE: &str = "created elected committed committed committed \
 
 #[test]
 fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
-    let mut scene = Scene::start()?;
+    let mut scene = Market::open(judge(MANIFEST, ""))?;
     let mut socket = WebSocket::open(scene.node.rpc)?;
     socket.subscribe("calls", &json!({"requester": scene.requester.address()}))?;
     let call_id = scene.ask()?;
     let waiting = waits(&scene, call_id);
     let mut stream = Events::open(&scene, call_id)?;
-    scene.answer(call_id, &["yes", "yes", "no"])?;
+    scene.answer(call_id, ["yes", "yes", "no"].map(|it| reveal(call_id, it.as_bytes())))?;
     let settled = scene.call("ombra_waitForCall", &json!([call_id, {"until": "settled"}]))?;
     assert_eq!(joined(waiting.join(), "who waited")?, settled);
 
@@ -128,7 +87,7 @@ fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
 }
 
 /// Waits for the decision in a thread of its own.
-fn waits(scene: &Scene, call_id: Hash) -> std::thread::JoinHandle<anyhow::Result<Value>> {
+fn waits(scene: &Market, call_id: Hash) -> std::thread::JoinHandle<anyhow::Result<Value>> {
     let host = scene.node.rpc;
     std::thread::spawn(move || {
         let params = json!([call_id, {"until": "decided", "timeoutMs": 60_000}]);
@@ -136,7 +95,7 @@ fn waits(scene: &Scene, call_id: Hash) -> std::thread::JoinHandle<anyhow::Result
     })
 }
 
-fn is_listed(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
+fn is_listed(scene: &mut Market, call_id: Hash) -> anyhow::Result<()> {
     let second = scene.ask()?;
     let (agent, requester) = (scene.agent(), scene.requester.address());
     let (owner, member) = (scene.owner.address(), scene.members[2].address());
@@ -161,11 +120,11 @@ fn is_listed(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
 }
 
 /// The randomness of the election's block is what the proposer's key gives for a text that everybody knows.
-fn elected_by_proved_randomness(scene: &mut Scene, call: &Value) -> anyhow::Result<()> {
+fn elected_by_proved_randomness(scene: &mut Market, call: &Value) -> anyhow::Result<()> {
     let height = call["rounds"][0]["electedIn"].as_u64().context("an election")?;
     let before = scene.call("ombra_getRandomness", &json!([height - 1]))?;
     let told = scene.call("ombra_getRandomness", &json!([height]))?;
-    let input = Input { chain_id: &scene.chain_id, previous: parsed(&before["value"])?, height };
+    let input = Input { chain_id: CHAIN, previous: parsed(&before["value"])?, height };
     assert_eq!(told["input"], input.message());
     let key: PublicKey = told["publicKey"].as_str().unwrap_or_default().parse()?;
     let proof = told["proof"].as_str().unwrap_or_default().parse()?;
@@ -182,7 +141,7 @@ fn number(value: &Value) -> anyhow::Result<u64> {
 }
 
 /// Checks the call's record as somebody would who knows the chain's name, its genesis and its validators.
-fn is_proved(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
+fn is_proved(scene: &mut Market, call_id: Hash) -> anyhow::Result<()> {
     let told = scene.call("ombra_getProof", &json!({"call": call_id}))?;
     let value = const_hex::decode(told["value"].as_str().context("it is there")?)?;
     let leaf = &told["leaf"];
@@ -210,7 +169,7 @@ fn is_proved(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
     };
     let info = scene.call("ombra_chainInfo", &json!([]))?;
     let domain = Domain {
-        chain_id: scene.chain_id.as_str().into(),
+        chain_id: CHAIN.into(),
         genesis_hash: parsed(&info["genesisHash"])?,
         v7_from: Some(0),
     };
@@ -246,7 +205,7 @@ struct Events(BufReader<TcpStream>);
 
 impl Events {
     /// Begins with the first block.
-    fn open(scene: &Scene, call_id: Hash) -> anyhow::Result<Self> {
+    fn open(scene: &Market, call_id: Hash) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(scene.node.rpc)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         write!(

@@ -36,7 +36,7 @@ fn script_in(python: PathBuf, name: &str) -> Command {
 
 /// What a script prints at its end.
 fn told(script: &mut Command) -> anyhow::Result<Value> {
-    Ok(serde_json::from_str(run(script)?.trim())?)
+    Ok(serde_json::from_str(&run(script)?)?)
 }
 
 /// What a script that needs neither packages nor a node counts in the vectors.

@@ -1,16 +1,21 @@
-//! What several suites use: chains with options, what programs print and nodes log, and transactions that
-//! get into blocks.
+//! What several suites use: chains with options, a market, what programs print and nodes log, and
+//! transactions that get into blocks.
 
 use std::collections::BTreeMap;
 use std::process::Output;
 
 use anyhow::{Context as _, ensure};
-use fixtures::{EXECUTOR, PER_CALL, bond, offer, register_judge};
+use fixtures::{EXECUTOR, PER_CALL, bond, commit, offer, register_judge};
 use serde_json::{Value, json};
-use testkit::actor::Actor;
+use testkit::actor::{Actor, people};
 use testkit::http::{self, Connection};
 use testkit::net::{Member, NetOptions};
-use testkit::node::{DevOptions, wait_until};
+use testkit::node::{DevOptions, Node, wait_until};
+use types::Hash;
+use types::tx::CallReveal;
+
+/// The name of every development chain.
+pub(crate) const CHAIN: &str = "ombra-dev";
 
 /// A development chain that is made with these arguments, such as `--v8 0`.
 pub(crate) fn dev(arguments: &[&str]) -> DevOptions {
@@ -41,6 +46,50 @@ pub(crate) fn market(
         texts.extend([miner.sign(&bond(MIN_BOND)), miner.sign_on(chain_id, &offer)]);
     }
     texts
+}
+
+/// A development chain with an agent, somebody who asks, and three miners that offer to execute the agent.
+pub(crate) struct Market {
+    pub(crate) node: Node,
+    pub(crate) connection: Connection,
+    pub(crate) owner: Actor,
+    pub(crate) requester: Actor,
+    pub(crate) members: [Actor; 3],
+}
+
+impl Market {
+    /// The agent has this metadata.
+    pub(crate) fn open(metadata: String) -> anyhow::Result<Self> {
+        let node = Node::start(dev(&["--v8", "0"]))?;
+        let mut connection = Connection::open(node.rpc)?;
+        let [mut owner, requester, first, second, third] = people()?;
+        let mut members = [first, second, third];
+        include(&mut connection, &market(CHAIN, (&mut owner, metadata), &mut members))?;
+        Ok(Self { node, connection, owner, requester, members })
+    }
+
+    /// Each member hides its answer, and all show them.
+    pub(crate) fn answer(&mut self, call_id: Hash, said: [CallReveal; 3]) -> anyhow::Result<()> {
+        let (mut commits, mut reveals) = (Vec::new(), Vec::new());
+        for (member, reveal) in self.members.iter_mut().zip(said) {
+            let commit = commit(member.address(), &reveal);
+            commits.push(member.sign_on(CHAIN, &commit.into()));
+            reveals.push(member.sign_on(CHAIN, &reveal.into()));
+        }
+        // The members are drawn before the transactions of the block after the call.
+        self.reaches(call_id, "committing")?;
+        include(&mut self.connection, &commits)?;
+        self.reaches(call_id, "revealing")?;
+        include(&mut self.connection, &reveals).map(drop)
+    }
+
+    /// Waits until a call has a status.
+    fn reaches(&mut self, call_id: Hash, status: &str) -> anyhow::Result<()> {
+        wait_until(status, || {
+            let call = self.connection.call("ombra_getCall", &json!([call_id]));
+            Ok(call.is_ok_and(|call| call["status"] == status))
+        })
+    }
 }
 
 /// What a program printed, which must have succeeded.

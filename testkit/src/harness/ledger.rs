@@ -12,15 +12,11 @@ pub struct Confirmed {
     pub height: u64,
 }
 
-/// A request that failed although the node was not meant to be away.
-#[derive(Clone, Debug)]
-#[expect(dead_code, reason = "only shown")]
-pub struct Failure(String);
-
 #[derive(Debug, Default)]
 struct Entries {
     confirmed: Vec<Confirmed>,
-    failures: Vec<Failure>,
+    /// Requests that failed although the node was not meant to be away.
+    failures: Vec<String>,
     /// Failures of nodes that were meant to be away.
     excused: usize,
     away: BTreeSet<usize>,
@@ -59,7 +55,7 @@ impl Ledger {
         if was_away || entries.away.contains(&node) {
             entries.excused += 1;
         } else {
-            entries.failures.push(Failure(format!("node {node}: {why}")));
+            entries.failures.push(format!("node {node}: {why}"));
         }
     }
 
@@ -71,7 +67,7 @@ impl Ledger {
         self.entries().confirmed.len()
     }
 
-    pub fn failures(&self) -> Vec<Failure> {
+    pub fn failures(&self) -> Vec<String> {
         self.entries().failures.clone()
     }
 

@@ -17,13 +17,12 @@ use types::tx::{AgentCall, AgentRegister, CallPrices, HexBytes, WorkLimits};
 use types::{Amount, Body, Hash, ids};
 
 use super::{journal_of, name};
-use crate::support::dev;
+use crate::support::{CHAIN, dev};
 
 /// A program that tells by its words whether a review is friendly, and its metadata.
 const PROGRAM: &[u8] = include_bytes!("../../../examples/agents/built/keywords.wasm");
 const METADATA: &str = include_str!("../../../examples/agents/keywords/agent.json");
 const BLOB: &str = "example-keywords-1";
-const CHAIN: &str = "ombra-dev";
 const PER_CALL: u64 = 1_000;
 /// What the miner sends when nothing goes wrong: a bond, an offer, a commitment and a reveal.
 const SENT: u64 = 4;
