@@ -1,10 +1,11 @@
 //! A model server for tests: what llama-server answers, with a model that follows a simple rule.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 
 use serde_json::{Value, json};
 
-use crate::web::{self, Request};
+use crate::miners::text;
+use crate::script::{Model, Question, Reply, TOKENS};
 
 /// A running server. It ends with the process.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +14,7 @@ pub struct ModelServer {
 }
 
 /// Tokens that every answer counts.
-pub const ANSWER_TOKENS: u64 = 7;
+pub const ANSWER_TOKENS: u64 = TOKENS;
 
 impl ModelServer {
     /// A model that calls `tool` with `arguments` first, if it is offered, and then answers with the
@@ -24,12 +25,18 @@ impl ModelServer {
 
     /// The same at an address; port 0 is any.
     pub fn start_at(at: SocketAddr, tool: &str, arguments: &Value) -> anyhow::Result<Self> {
-        let call = json!({
-            "index": 0, "id": "a",
-            "function": { "name": tool, "arguments": arguments.to_string() },
-        });
-        let address = web::listen_at(at, move |stream| serve(stream, &call))?;
-        Ok(Self { address })
+        let (tool, arguments) = (tool.to_owned(), arguments.clone());
+        let model = Model::start_at(at, move |question: &Question| {
+            let list = |member: &str| question.body[member].as_array().into_iter().flatten();
+            let result = list("messages").rfind(|message| message["role"] == "tool");
+            let has_tool = list("tools").any(|it| it["function"]["name"] == tool);
+            match result {
+                Some(result) => Reply::said(text(result, "content")),
+                None if has_tool => Reply::calls(&[(tool.as_str(), arguments.clone())], &json!({})),
+                None => Reply::said("Hello."),
+            }
+        })?;
+        Ok(Self { address: model.address })
     }
 
     /// One that is not there: its address is free, and may be started at.
@@ -47,40 +54,4 @@ impl ModelServer {
             self.address
         )
     }
-}
-
-/// Answers requests until the connection ends.
-fn serve(stream: TcpStream, call: &Value) -> Option<()> {
-    let (mut reader, mut writer) = web::both(stream)?;
-    loop {
-        let request = Request::read(&mut reader)?;
-        let answer = match request.line.starts_with("POST") {
-            true => answer(&request, call)?,
-            false => "{\"data\":[]}".to_owned(),
-        };
-        web::answer(&mut writer, "200 OK", &[], &answer)?;
-    }
-}
-
-/// The events of an answer.
-fn answer(request: &Request, call: &Value) -> Option<String> {
-    let question = request.json();
-    let messages = question["messages"].as_array()?;
-    let result = messages.iter().rev().find(|message| message["role"] == "tool");
-    let offered = question["tools"].as_array().into_iter().flatten();
-    let has_tool =
-        offered.into_iter().any(|tool| tool["function"]["name"] == call["function"]["name"]);
-    let (delta, finish) = match result {
-        Some(result) => (json!({ "content": result["content"] }), "stop"),
-        None if has_tool => (json!({ "tool_calls": [call] }), "tool_calls"),
-        None => (json!({ "content": "Hello." }), "stop"),
-    };
-    let usage =
-        json!({ "completion_tokens": ANSWER_TOKENS, "prompt_tokens": request.body.len() / 4 });
-    let parts = [
-        json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }),
-        json!({ "choices": [], "usage": usage }),
-    ];
-    let events: String = parts.iter().map(|part| format!("data: {part}\n\n")).collect();
-    Some(events + "data: [DONE]\n\n")
 }

@@ -208,6 +208,14 @@ impl Model {
     pub fn start(
         script: impl Fn(&Question) -> Reply + Clone + Send + 'static,
     ) -> anyhow::Result<Self> {
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), script)
+    }
+
+    /// The same at an address; port 0 is any.
+    pub fn start_at(
+        at: SocketAddr,
+        script: impl Fn(&Question) -> Reply + Clone + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let asked: Arc<Mutex<Vec<_>>> = Arc::default();
         let seen: Arc<Mutex<BTreeMap<(String, usize), usize>>> = Arc::default();
         let notes = Arc::clone(&asked);
@@ -225,7 +233,7 @@ impl Model {
             lock(&notes).push((Instant::now(), question.clone()));
             script(&question)
         };
-        let address = web::listen(move |stream| serve(stream, &answer))?;
+        let address = web::listen_at(at, move |stream| serve(stream, &answer))?;
         Ok(Self { address, asked })
     }
 
