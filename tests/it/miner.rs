@@ -4,8 +4,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use testkit::miners::{MinerHome, text};
 use testkit::model::{ANSWER_TOKENS, ModelServer};
-use testkit::node::{Node, wait_for, wait_until};
-use testkit::parallel::joined;
+use testkit::node::{Node, wait_until};
 use testkit::workload::key;
 
 use crate::support::{dev, printed};
@@ -129,34 +128,6 @@ fn a_miner_without_the_tools_of_every_question_answers_it_all_the_same() -> anyh
     let run = scene.settled(&["What is 17 * 23?"])?;
     assert_eq!(("completed", "Hello."), end(&run));
     assert_eq!(json!(1), run["stepCount"]);
-    Ok(())
-}
-
-#[test]
-fn a_killed_miner_goes_on_where_it_was() -> anyhow::Result<()> {
-    let scene = Scene::new()?;
-    for round in 0..5 {
-        let miner = scene.home.start()?;
-        let question = format!("How much is 17 times 23, the {round}th time?");
-        let run = std::thread::scope(|scope| {
-            let asked = scope.spawn(|| scene.ask(&question, &[]));
-            // The claim of this round is on the chain, and perhaps more.
-            let is_claimed = || {
-                let runs = scene.node.call("ombra_listAgentRuns", &json!([{ "limit": 1 }]))?;
-                let newest = &runs["items"][0];
-                let is_claimed = newest["prompt"] == json!(question);
-                Ok((is_claimed && newest["status"] != "pending").then_some(()))
-            };
-            wait_for("the run to be claimed", is_claimed)?;
-            drop(miner);
-            let _again = scene.home.start()?;
-            joined(asked.join(), "the asking thread")
-        })?;
-        assert_eq!(("completed", "391"), end(&run));
-        assert_eq!(json!(2), run["stepCount"], "no step twice");
-    }
-    let earned = scene.home.told(&["earnings"])?;
-    assert_eq!(json!(5 * 2 * ANSWER_TOKENS), earned["earned_micro"]);
     Ok(())
 }
 
