@@ -89,6 +89,12 @@ impl Connection {
         }
     }
 
+    /// Calls a method that must be refused and answers the error object.
+    pub fn rejection(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        let answer: Value = serde_json::from_str(&self.post(&call_body(method, params))?)?;
+        answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
+    }
+
     /// All items of a list; `params` are those of the call with these options of a page.
     pub fn pages(
         &mut self,

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http::{Connection, call_body};
+use crate::http::Connection;
 use crate::process::{self, Process};
 
 /// How long anything that a test waits for may take.
@@ -144,9 +144,7 @@ impl Node {
 
     /// Calls a method that must be refused and answers the error object.
     pub fn rejection(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
-        let answer = Connection::open(self.rpc)?.post(&call_body(method, params))?;
-        let answer: Value = serde_json::from_str(&answer)?;
-        answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
+        Connection::open(self.rpc)?.rejection(method, params)
     }
 
     /// The process id.

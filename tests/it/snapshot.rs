@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use testkit::actor::{
     self, Actor, blob_chunk, blob_finalize, blob_init, people, register_miner, transfer, turn,
 };
-use testkit::http::{Connection, call_body};
+use testkit::http::Connection;
 use testkit::net::{Member, Net};
 use testkit::node::{wait_for, wait_until};
 use testkit::workload::key;
@@ -94,12 +94,6 @@ fn story(node: &Member) -> anyhow::Result<Open> {
     Ok(Open { miner, run, turn, blob })
 }
 
-fn rejection(node: &Member, method: &str, params: &Value) -> anyhow::Result<Value> {
-    let answer = Connection::open(node.rpc)?.post(&call_body(method, params))?;
-    let answer: Value = serde_json::from_str(&answer)?;
-    answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
-}
-
 /// The validators of a height: key and power.
 fn powers(node: &Member, height: u64) -> anyhow::Result<Vec<(Value, Value)>> {
     let set = node.call("ombra_getValidators", &json!([height]))?;
@@ -170,7 +164,7 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
         ("ombra_getAccountTransactions", json!([open.miner.address()])),
         ("ombra_getConversation", json!([actor::conversation()])),
     ] {
-        let error = rejection(follower, method, &params)?;
+        let error = Connection::open(follower.rpc)?.rejection(method, &params)?;
         assert_eq!(error["code"], -32052, "{method}: {error}");
         assert_eq!(error["data"]["code"], "HISTORY_UNAVAILABLE", "{method}");
         assert_eq!(error["data"]["earliestBlock"], earliest, "{method}");

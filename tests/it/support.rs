@@ -1,7 +1,9 @@
-//! What several suites use: chains with options, a market, what programs print and nodes log, and
+//! What several suites use: chains with options, a market, what programs print, log and tell systemd, and
 //! transactions that get into blocks.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::Output;
 
 use anyhow::{Context as _, ensure};
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 use testkit::actor::{Actor, people};
 use testkit::http::{self, Connection};
 use testkit::net::{Member, NetOptions};
-use testkit::node::{DevOptions, Node, wait_until};
+use testkit::node::{DevOptions, Node, PATIENCE, wait_until};
 use types::Hash;
 use types::tx::CallReveal;
 
@@ -89,6 +91,36 @@ impl Market {
             let call = self.connection.call("ombra_getCall", &json!([call_id]));
             Ok(call.is_ok_and(|call| call["status"] == status))
         })
+    }
+}
+
+/// A socket that stands for systemd's.
+pub(crate) struct Manager(UnixDatagram);
+
+impl Manager {
+    pub(crate) fn at(path: &Path) -> anyhow::Result<Self> {
+        let socket = UnixDatagram::bind(path)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self(socket))
+    }
+
+    /// The next message.
+    pub(crate) fn hears(&self) -> anyhow::Result<String> {
+        let mut bytes = [0; 1_000];
+        let length = self.0.recv(&mut bytes)?;
+        Ok(String::from_utf8(bytes[..length].to_vec())?)
+    }
+
+    /// Waits for a message that begins so; answers those before it.
+    pub(crate) fn hears_of(&self, beginning: &str) -> anyhow::Result<Vec<String>> {
+        let mut before = Vec::new();
+        loop {
+            let message = self.hears()?;
+            if message.starts_with(beginning) {
+                return Ok(before);
+            }
+            before.push(message);
+        }
     }
 }
 

@@ -1,38 +1,8 @@
 //! What a service manager is told of a node.
 
-use std::os::unix::net::UnixDatagram;
-use std::path::Path;
-
 use testkit::net::Net;
-use testkit::node::PATIENCE;
 
-/// A socket that stands for systemd's.
-struct Manager(UnixDatagram);
-
-impl Manager {
-    fn at(path: &Path) -> anyhow::Result<Self> {
-        let socket = UnixDatagram::bind(path)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self(socket))
-    }
-
-    /// The next message.
-    fn hears(&self) -> anyhow::Result<String> {
-        let mut bytes = [0; 1_000];
-        let length = self.0.recv(&mut bytes)?;
-        Ok(String::from_utf8(bytes[..length].to_vec())?)
-    }
-
-    /// The next message that begins so.
-    fn hears_of(&self, beginning: &str) -> anyhow::Result<String> {
-        loop {
-            let message = self.hears()?;
-            if message.starts_with(beginning) {
-                return Ok(message);
-            }
-        }
-    }
-}
+use crate::support::Manager;
 
 #[test]
 fn a_service_manager_hears_that_a_node_answers_how_it_is_and_that_it_stops() -> anyhow::Result<()> {

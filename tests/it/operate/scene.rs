@@ -195,11 +195,8 @@ impl Scene {
 
     /// Waits until a run has ended; answers its record.
     pub(super) fn settled(&self, run: &str) -> anyhow::Result<Value> {
-        wait_for("the run to be settled", || {
-            let record = self.node.call("ombra_getAgentRun", &json!([run]))?;
-            Ok((!record["minerReward"].is_null()).then_some(record))
-        })
-        .with_context(|| self.log().unwrap_or_default())
+        let record = self.requester.settled(&run.parse()?);
+        record.with_context(|| self.log().unwrap_or_default())
     }
 
     /// The micro-OMBRA of an account.

@@ -1,14 +1,14 @@
 //! A miner that waits at its start says so: to the commands, to who watches it, to systemd.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixDatagram;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use testkit::model::ModelServer;
-use testkit::node::{PATIENCE, wait_until};
+use testkit::node::wait_until;
 
 use super::scene::{Miner, Scene};
+use crate::support::Manager;
 
 /// Why the check `start` fails; none if there is no such check.
 fn start_fails(miner: &Miner) -> anyhow::Result<Option<String>> {
@@ -138,25 +138,13 @@ fn a_second_miner_that_is_refused_leaves_the_first_one_to_be_asked() -> anyhow::
 fn systemd_hears_what_the_start_waits_for_and_then_that_it_is_over() -> anyhow::Result<()> {
     let mut scene = Scene::new()?;
     let path = scene.path("notify");
-    let manager = UnixDatagram::bind(&path)?;
-    manager.set_read_timeout(Some(PATIENCE))?;
-    let hears = |beginning: &str| loop {
-        let mut bytes = [0; 1_000];
-        let length = manager.recv(&mut bytes)?;
-        let message = String::from_utf8_lossy(&bytes[..length]).into_owned();
-        anyhow::ensure!(
-            beginning.starts_with("READY") || !message.starts_with("READY"),
-            "too early: {message}"
-        );
-        if message.starts_with(beginning) {
-            return anyhow::Ok(());
-        }
-    };
+    let manager = Manager::at(&path)?;
     scene.node.kill()?;
     let mut miner = scene.begin(&[("NOTIFY_SOCKET", &path.to_string_lossy())])?;
-    hears("STATUS=not ready: start (waiting for the node: ")?;
+    let before = manager.hears_of("STATUS=not ready: start (waiting for the node: ")?;
+    assert!(!before.iter().any(|it| it.starts_with("READY")), "too early: {before:?}");
     scene.node.restart_in_place()?;
-    hears("READY=1\n")?;
+    manager.hears_of("READY=1\n")?;
     miner.prints("open")?;
     miner.stop()
 }

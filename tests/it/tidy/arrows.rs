@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
+use testkit::dashboards::list;
 
 use super::root;
 
@@ -131,10 +132,6 @@ fn packages() -> Vec<Package> {
     let packages: Vec<Package> = list(&metadata["packages"]).map(package).collect();
     assert!(!packages.is_empty(), "cargo names the packages");
     packages
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 fn text(value: &Value) -> String {
