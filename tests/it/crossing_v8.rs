@@ -1,21 +1,23 @@
 //! A running chain of v7 that comes to the rules of fork v8, the agent market, by the votes of its
 //! validators.
 
-use anyhow::{Context, ensure};
-use fixtures::{EXECUTOR, MANIFEST, PER_CALL, bond, judge, judge_of, offer, register_judge};
+use anyhow::ensure;
+use fixtures::{MANIFEST, judge_of};
 use serde_json::json;
 use testkit::actor::Actor;
 use testkit::harness::load::Load;
-use testkit::net::{Member, Net};
+use testkit::market::Market;
+use testkit::miners::text;
+use testkit::net::Net;
 use testkit::node::wait_until;
 use testkit::workload::key;
-use types::Body;
+use types::Address;
 
 use crate::forks::{
     AHEAD, BEYOND, EARLY, LATE, WHOLE, begins_with_snapshot, cast, ends_well, forks,
     has_crossed_to, height_of, is_ready_for, net_with, snapshots, stopped_and_verified,
 };
-use crate::support::earliest;
+use crate::support::{MIN_BOND, earliest};
 
 /// Three of four validators vote for a height; all nodes that run say so.
 fn vote_for_v8(net: &Net) -> anyhow::Result<u64> {
@@ -35,53 +37,25 @@ fn vote_for_v8(net: &Net) -> anyhow::Result<u64> {
     Ok(height)
 }
 
-/// Somebody who publishes an agent, and offers to execute it.
-struct Author {
-    actor: Actor,
-    chain_id: String,
-}
-
-impl Author {
-    fn on(member: &Member) -> anyhow::Result<Self> {
-        let info = member.call("ombra_chainInfo", &json!([]))?;
-        let chain_id = info["chainId"].as_str().context("a chain id")?.to_owned();
-        Ok(Self { actor: Actor::new(key(9)?), chain_id })
+/// Every node that runs has the agent and its owner's offer.
+fn is_known(net: &Net, owner: Address) -> anyhow::Result<()> {
+    for member in net.running() {
+        let known = member.call("ombra_getAgent", &json!([judge_of(owner)]))?;
+        ensure!(known["name"] == "judge", "{}: {known}", member.name);
+        let offers = member.call("ombra_listOffers", &json!([{ "miner": owner }]))?;
+        ensure!(offers["items"].as_array().is_some_and(|it| it.len() == 1), "{offers}");
     }
-
-    fn register(&self) -> Body {
-        register_judge(self.actor.address(), judge(MANIFEST, ""))
-    }
-
-    /// What a market begins with.
-    fn opens(&mut self, node: &Member) -> anyhow::Result<()> {
-        let offer = offer(EXECUTOR, 1, [PER_CALL, 0, 0, 0]).into();
-        for body in [self.register(), bond(10_000_000), offer] {
-            let text = self.actor.sign_on(&self.chain_id, &body);
-            node.includes(&node.send(&text)?)?;
-        }
-        Ok(())
-    }
-
-    /// Every node that runs has the agent and the offer.
-    fn is_known_to(&self, net: &Net) -> anyhow::Result<()> {
-        let miner = self.actor.address();
-        let (agent, miner) = (judge_of(miner).to_string(), miner.to_string());
-        for member in net.running() {
-            let known = member.call("ombra_getAgent", &json!([agent]))?;
-            ensure!(known["name"] == "judge", "{}: {known}", member.name);
-            let offers = member.call("ombra_listOffers", &json!([{ "miner": miner }]))?;
-            ensure!(offers["items"].as_array().is_some_and(|it| it.len() == 1), "{offers}");
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[test]
 fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> anyhow::Result<()> {
     let mut net = net_with(Some(0), 3)?;
     let height = vote_for_v8(&net)?;
-    let mut author = Author::on(&net.members[0])?;
-    let early = author.actor.draft_on(&author.chain_id, &author.register());
+    let mut author = Actor::new(key(9)?);
+    let info = net.members[0].call("ombra_chainInfo", &json!([]))?;
+    let market = Market::new(text(&info, "chainId"), &author, MANIFEST);
+    let early = market.publish(&mut author.clone());
     let refused = net.members[0].send(&early).expect_err("there is no market yet");
     ensure!(refused.to_string().contains("FORK_NOT_ACTIVE"), "{refused:#}");
 
@@ -102,7 +76,10 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     load.confirms(20)?;
     net.same_block(height + BEYOND)?;
 
-    author.opens(&net.members[0])?;
+    let published = market.publish(&mut author);
+    for text in [vec![published], market.join(&mut author, MIN_BOND, 1).to_vec()].concat() {
+        net.members[0].includes(&net.members[0].send(&text)?)?;
+    }
     net.members[WHOLE].start()?;
     let tip = net.members[0].height()?;
     net.members[WHOLE].reaches(tip)?;
@@ -112,7 +89,7 @@ fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> 
     for member in net.running() {
         has_crossed_to("v8", height, member)?;
     }
-    author.is_known_to(&net)?;
+    is_known(&net, author.address())?;
     ends_well(load, &net)?;
     stopped_and_verified(&mut net)
 }
