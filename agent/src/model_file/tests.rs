@@ -269,6 +269,7 @@ async fn a_server_that_breaks_off_for_ever_is_given_up_and_what_came_stays() {
         .await;
     let error = scene.fetch(&web).await.0.unwrap_err();
     assert!(matches!(error, FetchError::Broken { bytes: 1_000, .. }), "{error}");
+    assert!(error.to_string().contains(&format!("ended after 1000 of {length} bytes")), "{error}");
     assert_eq!(1_000, std::fs::metadata(scene.part()).unwrap().len());
 }
 
