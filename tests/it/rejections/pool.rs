@@ -1,4 +1,5 @@
-//! A pool with little room: who is refused, who makes room for whom, and that it recovers.
+//! A pool with little room: who is refused, who makes room, and that it recovers. Whose queue makes room
+//! first, `txpool` tries.
 
 use serde_json::json;
 use testkit::actor::{Actor, transfer};
@@ -34,10 +35,11 @@ fn transfers(actor: &Actor, nonces: impl IntoIterator<Item = u64>) -> Vec<String
     nonces.into_iter().map(|nonce| actor.at(nonce).draft(&body)).collect()
 }
 
-/// Sends transfers with these nonces, which are taken. Those beyond a gap wait for ever.
-fn send(scene: &mut Scene, actor: &Actor, nonces: &[u64]) -> anyhow::Result<Vec<String>> {
-    let sent = scene.send_together(&transfers(actor, nonces.iter().copied()))?;
-    Ok(all_taken(sent))
+/// Sends as many transfers as a sender may have. They are taken, and wait for ever for the one before them.
+fn fill(scene: &mut Scene, actor: &Actor) -> anyhow::Result<()> {
+    let sent = scene.send_together(&transfers(actor, 1..=SENDER_COUNT_MAX))?;
+    all_taken(sent);
+    Ok(())
 }
 
 fn sender_limit(actor: &Actor) -> Case {
@@ -64,9 +66,9 @@ fn a_sender_or_a_pool_at_its_limit_is_told_and_nothing_changes() -> anyhow::Resu
     let (alice, bob) = (scene.actor(0), scene.actor(1));
     let (limit, full) = (sender_limit(&alice), pool_full(&alice));
     assert_provoked(CODES, &[limit.clone(), full.clone()]);
-    send(&mut scene, &alice, &[1, 2, 3, 4])?;
+    fill(&mut scene, &alice)?;
     scene.refuse_in_every_way(&[limit])?;
-    send(&mut scene, &bob, &[1, 2, 3, 4])?;
+    fill(&mut scene, &bob)?;
     // There is no room for anybody, so the sender's own limit is not looked at.
     scene.refuse_alone(&full)?;
     scene.node.stop()
@@ -91,7 +93,10 @@ fn a_full_pool_refuses_and_takes_the_same_once_blocks_have_made_room() -> anyhow
     }
 
     scene.wait_until_included(&taken)?;
-    wait_for_pool(&mut scene, 0, 0)?;
+    wait_until("the pool to empty", || {
+        let pool = scene.call("txpool_status", &json!([]))?;
+        Ok(pool["pending"] == 0 && pool["queued"] == 0)
+    })?;
     scene.include(rest)?;
     scene.node.stop()
 }
@@ -117,50 +122,5 @@ fn from_v7_on_who_offers_more_takes_the_place_of_the_latest_who_offers_least() -
     // Its nonce can be used again.
     let again = Transfer::new(alice.address(), Amount::new(1), Amount::new(2));
     scene.include(&[bob.at(3).draft(&again.into())])?;
-    scene.node.stop()
-}
-
-/// Waits for the pool to hold so many.
-fn wait_for_pool(scene: &mut Scene, pending: u64, queued: u64) -> anyhow::Result<()> {
-    wait_until("the pool to empty", || {
-        let pool = scene.call("txpool_status", &json!([]))?;
-        Ok(pool["pending"] == pending && pool["queued"] == queued)
-    })
-}
-
-fn dropped_for_lack_of_room(scene: &mut Scene, hash: &str) -> anyhow::Result<()> {
-    let tx = scene.call("ombra_getTransaction", &json!([hash]))?;
-    assert_eq!(json!(["dropped", "POOL_FULL"]), json!([tx["status"], tx["dropped"]["code"]]));
-    Ok(())
-}
-
-#[test]
-fn what_waits_for_a_nonce_makes_room_the_longest_queue_first() -> anyhow::Result<()> {
-    let mut scene = start()?;
-    let [alice, bob, carol, dave] = [0, 1, 2, 3].map(|index| scene.actor(index));
-    let of_alice = send(&mut scene, &alice, &[1, 2, 3, 4])?;
-    let of_bob = send(&mut scene, &bob, &[1, 2])?;
-    let of_carol = send(&mut scene, &carol, &[1, 2])?;
-
-    // Full: a newcomer takes the place of the last in the longest queue.
-    let of_dave = send(&mut scene, &dave, &[1])?;
-    dropped_for_lack_of_room(&mut scene, &of_alice[3])?;
-    // Nobody's queue is longer than that of `carol` would be.
-    let refused = scene.send_together(&transfers(&carol, [3]))?.remove(0);
-    assert_eq!("POOL_FULL", refused.expect_err("nobody gives way")["data"]["code"]);
-    // What can be executed comes before what waits.
-    scene.include(&transfers(&dave, [0]))?;
-    dropped_for_lack_of_room(&mut scene, &of_alice[2])?;
-    scene.wait_until_included(&of_dave)?;
-
-    // The block has made room, and nobody else was evicted.
-    wait_for_pool(&mut scene, 0, 6)?;
-    let late = send(&mut scene, &carol, &[3])?;
-    for actor in [&alice, &bob, &carol] {
-        scene.include(&transfers(actor, [0]))?;
-    }
-    scene.wait_until_included(&of_alice[..2])?;
-    scene.wait_until_included(&[of_bob, of_carol, late].concat())?;
-    wait_for_pool(&mut scene, 0, 0)?;
     scene.node.stop()
 }
