@@ -116,15 +116,17 @@ impl MinerHome {
         Ok(serde_json::from_str(&self.tell(&[arguments, &["--json"]].concat())?)?)
     }
 
-    /// What `ombra miner verify` prints about a receipt.
-    pub fn verify(&self, receipt: &Path) -> anyhow::Result<String> {
+    /// Checks a receipt as everybody can, with `ombra miner verify`.
+    pub fn verify(&self, receipt: &str) -> anyhow::Result<()> {
+        let file = self.folder.join("receipt.json");
+        std::fs::write(&file, receipt)?;
         let mut command = program();
-        command.args(["miner", "verify"]).arg(receipt);
+        command.args(["miner", "verify"]).arg(file);
         command.args(["--rpc", &format!("http://{}", self.rpc)]);
         let output = output(&mut command)?;
         let said = String::from_utf8(output.stdout)?;
         ensure!(output.status.success(), "the receipt is not verified: {said}");
-        Ok(said)
+        Ok(())
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
