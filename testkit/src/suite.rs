@@ -82,9 +82,17 @@ pub struct Case<R> {
 }
 
 impl<R> Case<R> {
+    /// A case about which nothing more is to be said than its name.
     #[must_use]
-    pub const fn new(name: &'static str, about: &'static str, run: R) -> Self {
-        Self { name, about, run }
+    pub const fn new(name: &'static str, run: R) -> Self {
+        Self { name, about: "", run }
+    }
+
+    /// The same case, with what there is to say about it.
+    #[must_use]
+    pub const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
     }
 
     /// The line of the case in a list.

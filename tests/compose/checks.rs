@@ -13,7 +13,7 @@ use crate::testnet::Testnet;
 /// What a check may add for the reader.
 type Note = anyhow::Result<Option<String>>;
 
-/// A check: its name is the claim, about which nothing more is to be said.
+/// A check: its name is the claim.
 type Check = Case<fn(&mut Testnet<'_>) -> Note>;
 
 /// The four validators.
@@ -24,32 +24,28 @@ const FOLLOWER: usize = 4;
 
 /// Every check.
 pub(crate) const ALL: &[Check] = &[
-    Case::new("five containers come up healthy and find each other by name", "", comes_up),
+    Case::new("five containers come up healthy and find each other by name", comes_up),
     Case::new(
         "nodes are not root, keep their keys, and cannot write outside their volume",
-        "",
         is_confined,
     ),
     Case::new(
         "only JSON-RPC is published, on loopback, and foreign host names are refused",
-        "",
         is_closed,
     ),
-    Case::new("metrics are reached by name within the network", "", tells_metrics),
-    Case::new("a transfer through the follower is in the same block on all nodes", "", pays),
-    Case::new("a node that crashes is started again and catches up", "", restarts),
+    Case::new("metrics are reached by name within the network", tells_metrics),
+    Case::new("a transfer through the follower is in the same block on all nodes", pays),
+    Case::new("a node that crashes is started again and catches up", restarts),
     Case::new(
         "a killed validator does not stop the chain, and catches up after its restart",
-        "",
         loses_one,
     ),
     Case::new(
         "blocks go on while a validator is cut off, which catches up when it is back",
-        "",
         cuts_off,
     ),
-    Case::new("down and up keep the chain", "", keeps_the_chain),
-    Case::new("down with volumes leaves nothing", "", leaves_nothing),
+    Case::new("down and up keep the chain", keeps_the_chain),
+    Case::new("down with volumes leaves nothing", leaves_nothing),
 ];
 
 fn comes_up(net: &mut Testnet<'_>) -> Note {

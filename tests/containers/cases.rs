@@ -21,38 +21,36 @@ const LONG_MS: u64 = 120_000;
 
 type Run = fn(&Bench<'_>) -> anyhow::Result<()>;
 
+const fn case(name: &'static str, run: Run) -> Case<Run> {
+    Case::new(name, run)
+}
+
 /// All of them.
 pub(crate) const CASES: &[Case<Run>] = &[
-    Case::new("success", "an answer, its usage and its receipt", success),
-    Case::new("example", "the example finds values, and says why it does not", example),
-    Case::new("failure", "a status 4xx is a failure with the body as its reason", failure),
-    Case::new("unable", "every other status, and every other answer, is unable", unable),
-    Case::new("tokens", "tokens are counted where they are numbers, and limited", tokens),
-    Case::new("long", "a body without an end is a failure, and not read to it", long),
-    Case::new("wall", "an agent that hangs is given up when its time is over", wall),
-    Case::new("never", "one that never listens, ends at once or cannot start is unable", never),
-    Case::new("fuel", "processor time beyond the fuel of the call is a failure", fuel),
-    Case::new("fork", "there are no more processes than allowed, and none afterwards", fork),
-    Case::new("memory", "more memory than allowed ends the agent", memory),
-    Case::new("files", "nothing can be written but a bounded /tmp", files),
-    Case::new("rights", "no user, capability or way to one, and no relay to reach into", rights),
-    Case::new("phone", "no address and no name can be reached", phone),
-    Case::new("print", "what is printed goes nowhere", print),
-    Case::new("images", "only images that are named and here, without volumes", images),
-    Case::new("pull", "an image that cannot be got is said to be missing", pull),
-    Case::new("stop", "a miner that stops gives up at once", stop),
-    Case::new("looked", "calls go on while it is looked whether the engine is there", looked),
-    Case::new("cut", "an engine that goes away in the middle is unable, and comes back", cut),
-    Case::new(
-        "killed",
-        "containers end with a miner that is killed, and the next one removes them",
-        killed,
-    ),
-    Case::new(
-        "forgotten",
-        "containers of others are removed only when their time is long over",
-        forgotten,
-    ),
+    case("success", success).about("an answer, its usage and its receipt"),
+    case("example", example).about("the example finds values, and says why it does not"),
+    case("failure", failure).about("a status 4xx is a failure with the body as its reason"),
+    case("unable", unable).about("every other status, and every other answer, is unable"),
+    case("tokens", tokens).about("tokens are counted where they are numbers, and limited"),
+    case("long", long).about("a body without an end is a failure, and not read to it"),
+    case("wall", wall).about("an agent that hangs is given up when its time is over"),
+    case("never", never).about("one that never listens, ends at once or cannot start is unable"),
+    case("fuel", fuel).about("processor time beyond the fuel of the call is a failure"),
+    case("fork", fork).about("there are no more processes than allowed, and none afterwards"),
+    case("memory", memory).about("more memory than allowed ends the agent"),
+    case("files", files).about("nothing can be written but a bounded /tmp"),
+    case("rights", rights).about("no user, capability or way to one, and no relay to reach into"),
+    case("phone", phone).about("no address and no name can be reached"),
+    case("print", print).about("what is printed goes nowhere"),
+    case("images", images).about("only images that are named and here, without volumes"),
+    case("pull", pull).about("an image that cannot be got is said to be missing"),
+    case("stop", stop).about("a miner that stops gives up at once"),
+    case("looked", looked).about("calls go on while it is looked whether the engine is there"),
+    case("cut", cut).about("an engine that goes away in the middle is unable, and comes back"),
+    case("killed", killed)
+        .about("containers end with a miner that is killed, and the next one removes them"),
+    case("forgotten", forgotten)
+        .about("containers of others are removed only when their time is long over"),
 ];
 
 fn outcome(executed: &Executed, wanted: Outcome, reason: &str) -> anyhow::Result<()> {

@@ -28,22 +28,14 @@ pub struct Apart<E> {
 impl<E> Case<E> {
     /// A case that runs on any machine.
     #[must_use]
-    pub const fn apart(
-        name: &'static str,
-        about: &'static str,
-        run: fn(E) -> anyhow::Result<()>,
-    ) -> Self {
-        Self::new(name, about, Apart { run, needs: Need::Loopback, is_quiet: false })
+    pub const fn apart(name: &'static str, run: fn(E) -> anyhow::Result<()>) -> Self {
+        Self::new(name, Apart { run, needs: Need::Loopback, is_quiet: false })
     }
 
     /// A case that may run beside others: it waits more than it works, and measures no speed.
     #[must_use]
-    pub const fn quiet(
-        name: &'static str,
-        about: &'static str,
-        run: fn(E) -> anyhow::Result<()>,
-    ) -> Self {
-        Self::new(name, about, Apart { run, needs: Need::Loopback, is_quiet: true })
+    pub const fn quiet(name: &'static str, run: fn(E) -> anyhow::Result<()>) -> Self {
+        Self::new(name, Apart { run, needs: Need::Loopback, is_quiet: true })
     }
 
     /// The same case, which needs something of the machine.

@@ -61,216 +61,104 @@ mod withheld_turn;
 
 /// All attacks.
 pub(crate) const CASES: &[Case<()>] = &[
-    Case::apart(
-        "nobody",
-        "nobody attacks: what the user of a quiet chain sees, to compare the others with",
-        nobody::run,
-    ),
-    Case::apart(
-        "height_claim",
-        "a restarted validator is told of a thousand million blocks and given none",
-        height_claim::run,
-    ),
-    Case::apart(
-        "strangers_ahead",
-        "five strangers tell running nodes that they are far behind",
-        strangers_ahead::run,
-    ),
-    Case::apart(
-        "poor_flood",
-        "a peer floods a node with well-signed transfers of accounts that have nothing",
-        poor_flood::run,
-    ),
-    Case::quiet("closed_desk", "peers ask a node for blocks and read no answer", closed_desk::run),
-    Case::apart(
-        "slow_pull",
-        "peers give a node one transaction of their pools each nine seconds",
-        slow_pull::run,
-    ),
-    Case::apart(
-        "filled_book",
-        "peers tell a node of hundreds of others that do not exist",
-        filled_book::run,
-    ),
-    Case::apart(
-        "taken_places",
-        "three addresses take all places that a node has for peers",
-        taken_places::run,
-    ),
-    Case::quiet(
-        "unread_answers",
-        "peers ask a node for large transactions and read no answer",
-        unread_answers::run,
-    ),
-    Case::apart(
-        "blob_race",
+    Case::apart("nobody", nobody::run)
+        .about("nobody attacks: what the user of a quiet chain sees, to compare the others with"),
+    Case::apart("height_claim", height_claim::run)
+        .about("a restarted validator is told of a thousand million blocks and given none"),
+    Case::apart("strangers_ahead", strangers_ahead::run)
+        .about("five strangers tell running nodes that they are far behind"),
+    Case::apart("poor_flood", poor_flood::run)
+        .about("a peer floods a node with well-signed transfers of accounts that have nothing"),
+    Case::quiet("closed_desk", closed_desk::run)
+        .about("peers ask a node for blocks and read no answer"),
+    Case::apart("slow_pull", slow_pull::run)
+        .about("peers give a node one transaction of their pools each nine seconds"),
+    Case::apart("filled_book", filled_book::run)
+        .about("peers tell a node of hundreds of others that do not exist"),
+    Case::apart("taken_places", taken_places::run)
+        .about("three addresses take all places that a node has for peers"),
+    Case::quiet("unread_answers", unread_answers::run)
+        .about("peers ask a node for large transactions and read no answer"),
+    Case::apart("blob_race", blob_race::run).about(
         "blobs are dropped while others of their chunks wait and their last ones are asked about",
-        blob_race::run,
     ),
-    Case::apart(
-        "simulate_chunk",
-        "24 times a second: what would the last chunk of a blob of 16 MiB do?",
-        simulate_chunk::run,
-    ),
-    Case::quiet(
-        "dropped_blobs",
-        "2,000 blobs of 2,600 chunks each are due together",
-        dropped_blobs::run,
-    ),
-    Case::apart(
-        "foreign_rebuild",
+    Case::apart("simulate_chunk", simulate_chunk::run)
+        .about("24 times a second: what would the last chunk of a blob of 16 MiB do?"),
+    Case::quiet("dropped_blobs", dropped_blobs::run)
+        .about("2,000 blobs of 2,600 chunks each are due together"),
+    Case::apart("foreign_rebuild", foreign_rebuild::run).about(
         "two transactions for each nonce, one here and one there, beside a pool that is full",
-        foreign_rebuild::run,
     ),
-    Case::quiet(
-        "other_chain",
-        "a node names another chain than it is of; a wallet signs for its own alone",
-        other_chain::run,
-    ),
-    Case::quiet(
-        "control_characters",
-        "texts of strangers drive terminals; none of them reaches one, or a log",
-        control_characters::run,
-    ),
-    Case::apart(
-        "resting_miner",
-        "questions at which a model's server fails; other requesters do not wait",
-        resting_miner::run,
-    ),
-    Case::apart(
-        "hostile_schema",
-        "arguments that take seconds to check; other requesters do not wait",
-        hostile_schema::run,
-    ),
-    Case::apart(
-        "replay_nothing",
-        "thousands of subscriptions replay the chain and match nothing",
-        replay_nothing::run,
-    ),
-    Case::apart(
-        "pool_content",
-        "many accounts have something in the pool, and somebody asks what is in it",
-        pool_content::run,
-    ),
-    Case::apart(
-        "slow_readers",
-        "a dozen clients ask for the largest answers and take nothing of them",
-        slow_readers::run,
-    ),
-    Case::quiet(
-        "lying_offers",
-        "a crowd offers snapshots that are none to a node that wants to begin with one",
-        lying_offers::run,
-    ),
-    Case::apart(
-        "one_prefix",
-        "thousands of free registrations under one prefix of the state tree",
-        one_prefix::run,
-    ),
-    Case::quiet(
-        "fork_votes",
+    Case::quiet("other_chain", other_chain::run)
+        .about("a node names another chain than it is of; a wallet signs for its own alone"),
+    Case::quiet("control_characters", control_characters::run)
+        .about("texts of strangers drive terminals; none of them reaches one, or a log"),
+    Case::apart("resting_miner", resting_miner::run)
+        .about("questions at which a model's server fails; other requesters do not wait"),
+    Case::apart("hostile_schema", hostile_schema::run)
+        .about("arguments that take seconds to check; other requesters do not wait"),
+    Case::apart("replay_nothing", replay_nothing::run)
+        .about("thousands of subscriptions replay the chain and match nothing"),
+    Case::apart("pool_content", pool_content::run)
+        .about("many accounts have something in the pool, and somebody asks what is in it"),
+    Case::apart("slow_readers", slow_readers::run)
+        .about("a dozen clients ask for the largest answers and take nothing of them"),
+    Case::quiet("lying_offers", lying_offers::run)
+        .about("a crowd offers snapshots that are none to a node that wants to begin with one"),
+    Case::apart("one_prefix", one_prefix::run)
+        .about("thousands of free registrations under one prefix of the state tree"),
+    Case::quiet("fork_votes", fork_votes::run).about(
         "strangers and one validator vote for forks in masses; nothing is fixed, nothing grows",
-        fork_votes::run,
     ),
-    Case::quiet(
-        "stolen_runs",
-        "whoever claims first reports tokens that nobody saw, or ends a run without work",
-        stolen_runs::run,
-    ),
-    Case::quiet(
-        "move_time",
-        "a validator proposes blocks that are a minute ahead or behind; the time stays",
-        move_time::run,
-    )
-    .needs(Need::Clock),
-    Case::apart(
-        "filled_disk",
-        "accounts without money write into the chain, and others pay for each byte of it",
-        filled_disk::run,
-    ),
-    Case::apart(
-        "starved_settlement",
+    Case::quiet("stolen_runs", stolen_runs::run)
+        .about("whoever claims first reports tokens that nobody saw, or ends a run without work"),
+    Case::quiet("move_time", move_time::run)
+        .about("a validator proposes blocks that are a minute ahead or behind; the time stays")
+        .needs(Need::Clock),
+    Case::apart("filled_disk", filled_disk::run)
+        .about("accounts without money write into the chain, and others pay for each byte of it"),
+    Case::apart("starved_settlement", starved_settlement::run).about(
         "pool and blocks are full of well-paid transactions while a miner has work to report",
-        starved_settlement::run,
     ),
-    Case::apart(
-        "flooded_deadlines",
-        "thousands of runs and blobs are due in the same moment as an honest run",
-        flooded_deadlines::run,
-    ),
-    Case::apart(
-        "expensive_blocks",
+    Case::apart("flooded_deadlines", flooded_deadlines::run)
+        .about("thousands of runs and blobs are due in the same moment as an honest run"),
+    Case::apart("expensive_blocks", expensive_blocks::run).about(
         "blobs of 16 MiB are completed at once, each by a byte, beside steps that pay no fee",
-        expensive_blocks::run,
     ),
-    Case::quiet("idle_claims", "claims of runs that the claimer never works on", idle_claims::run),
-    Case::quiet(
-        "refused_miners",
-        "a requester has work done and refuses to pay, again and again",
-        refused_miners::run,
-    ),
-    Case::quiet(
-        "squatted_snapshots",
-        "the same crowd under one prefix where registrations cost something",
-        squatted_snapshots::run,
-    ),
-    Case::quiet(
-        "false_members",
-        "members of calls copy, guess, lie, stay away or withhold; others do the work",
-        false_members::run,
-    ),
-    Case::quiet(
-        "doubted_answers",
+    Case::quiet("idle_claims", idle_claims::run)
+        .about("claims of runs that the claimer never works on"),
+    Case::quiet("refused_miners", refused_miners::run)
+        .about("a requester has work done and refuses to pay, again and again"),
+    Case::quiet("squatted_snapshots", squatted_snapshots::run)
+        .about("the same crowd under one prefix where registrations cost something"),
+    Case::quiet("false_members", false_members::run)
+        .about("members of calls copy, guess, lie, stay away or withhold; others do the work"),
+    Case::quiet("doubted_answers", doubted_answers::run).about(
         "liars decide a call and are appealed; others appeal what is right or cannot be computed",
-        doubted_answers::run,
     ),
-    Case::apart(
-        "greedy_agents",
-        "agents that never end, and agents that are too much to remember, want all of their \
-         members",
-        greedy_agents::run,
-    ),
-    Case::quiet(
-        "griefed_miners",
+    Case::apart("greedy_agents", greedy_agents::run)
+        .about("agents that never end or are too much to remember want all of their members"),
+    Case::quiet("griefed_miners", griefed_miners::run).about(
         "requesters ask what nobody can answer, take all places of miners, or find no miner",
-        griefed_miners::run,
     ),
-    Case::quiet(
-        "withheld_turn",
-        "a validator knows whom its block would draw, and does not propose it if that is not \
-         its friend",
-        withheld_turn::run,
-    ),
-    Case::quiet(
-        "retired_keys",
+    Case::quiet("withheld_turn", withheld_turn::run)
+        .about("a validator does not propose a block that would draw others than its friend"),
+    Case::quiet("retired_keys", retired_keys::run).about(
         "both peers of a node that begins have a history of keys of which one was voted out",
-        retired_keys::run,
     ),
-    Case::apart(
-        "full_pool",
-        "strangers with little money keep the pool full; whoever offers a tip gets through",
-        full_pool::run,
-    ),
-    Case::apart(
-        "pumped_fee",
+    Case::apart("full_pool", full_pool::run)
+        .about("strangers with little money keep the pool full; whoever offers a tip gets through"),
+    Case::apart("pumped_fee", pumped_fee::run).about(
         "full blocks raise the base fee above what one transaction pays; it waits for its turn",
-        pumped_fee::run,
     ),
-    Case::quiet(
-        "amnesia",
+    Case::quiet("amnesia", amnesia::run).about(
         "a validator takes a block back under load; it follows, contradicts nothing, signs again",
-        amnesia::run,
     ),
-    Case::quiet(
-        "amnesia_fork",
+    Case::quiet("amnesia_fork", amnesia_fork::run).about(
         "two of four validators take a block back that the third has and the fourth never saw",
-        amnesia_fork::run,
     ),
-    Case::quiet(
-        "other_history",
-        "the first to answer a node that begins has another history under the same keys",
-        other_history::run,
-    ),
+    Case::quiet("other_history", other_history::run)
+        .about("the first to answer a node that begins has another history under the same keys"),
 ];
 
 /// Waits until a node says that it is ready, so that what a user sees afterwards is the attack's doing.

@@ -28,110 +28,69 @@ mod wrong_clock;
 
 /// All faults.
 pub(crate) const CASES: &[Case<Extent>] = &[
-    Case::apart(
-        "one_down",
-        "one of four validators is killed; blocks go on at their pace",
-        one_down::killed,
-    ),
-    Case::apart(
-        "one_frozen",
-        "one of four validators hangs, connected as ever; blocks go on at their pace",
-        one_down::frozen,
-    ),
-    Case::apart(
-        "two_down",
-        "two of four are killed; no block, no fork, and on when one returns",
-        two_down::run,
-    ),
-    Case::apart(
-        "all_killed",
-        "all four are killed at once, again and again, under load",
-        all_killed::run,
-    ),
-    Case::apart(
-        "killed_in_call",
+    Case::apart("one_down", one_down::killed)
+        .about("one of four validators is killed; blocks go on at their pace"),
+    Case::apart("one_frozen", one_down::frozen)
+        .about("one of four validators hangs, connected as ever; blocks go on at their pace"),
+    Case::apart("two_down", two_down::run)
+        .about("two of four are killed; no block, no fork, and on when one returns"),
+    Case::apart("all_killed", all_killed::run)
+        .about("all four are killed at once, again and again, under load"),
+    Case::apart("killed_in_call", killed_in_call::run).about(
         "one of four validators is killed at each phase of a call; one decision, one settlement",
-        killed_in_call::run,
     ),
-    Case::apart("rolling", "every node is restarted in turn, under load", rolling::run),
-    Case::apart(
-        "upgrade",
-        "validators of release 0.2.0 are replaced under load and go on to fork v7; one stays \
-         behind",
-        upgrade::run,
-    )
-    .needs(Need::Earlier),
-    Case::apart(
-        "partition_half",
-        "the wires between two and two are cut, and mended",
-        partition::half,
-    )
-    .needs(Need::Wires),
-    Case::apart("partition_one", "the wires of one of four are cut, and mended", partition::one)
+    Case::apart("rolling", rolling::run).about("every node is restarted in turn, under load"),
+    Case::apart("upgrade", upgrade::run)
+        .about("validators of 0.2.0 are replaced under load and go to fork v7; one stays behind")
+        .needs(Need::Earlier),
+    Case::apart("partition_half", partition::half)
+        .about("the wires between two and two are cut, and mended")
         .needs(Need::Wires),
-    Case::apart(
-        "deaf",
-        "one of four hears no votes and no blocks, only transactions; it ends and catches up",
-        deaf::run,
-    )
-    .needs(Need::Wires),
-    Case::apart("packet_loss", "a fifth of all packets is lost", poor_wires::loss)
+    Case::apart("partition_one", partition::one)
+        .about("the wires of one of four are cut, and mended")
         .needs(Need::Wires),
-    Case::apart("latency", "every packet takes 200 milliseconds", poor_wires::latency)
+    Case::apart("deaf", deaf::run)
+        .about("one of four hears no votes or blocks, only transactions; it ends and catches up")
         .needs(Need::Wires),
-    Case::apart("clock_ahead", "a validator's clock is an hour ahead", wrong_clock::ahead)
+    Case::apart("packet_loss", poor_wires::loss)
+        .about("a fifth of all packets is lost")
+        .needs(Need::Wires),
+    Case::apart("latency", poor_wires::latency)
+        .about("every packet takes 200 milliseconds")
+        .needs(Need::Wires),
+    Case::apart("clock_ahead", wrong_clock::ahead)
+        .about("a validator's clock is an hour ahead")
         .needs(Need::Clock),
-    Case::apart("clock_behind", "a validator's clock is an hour behind", wrong_clock::behind)
+    Case::apart("clock_behind", wrong_clock::behind)
+        .about("a validator's clock is an hour behind")
         .needs(Need::Clock),
-    Case::apart(
-        "disk_short",
-        "a node's disk runs short; it stops in order and goes on when there is room",
-        full_disk::short,
-    )
-    .needs(Need::Disk),
-    Case::apart(
-        "disk_full",
-        "a node's disk is full at once; it stops and goes on when there is room",
-        full_disk::full,
-    )
-    .needs(Need::Disk),
-    Case::apart(
-        "disk_full_unwatched",
-        "the same with a node that does not look at its disk: a failing write ends it",
-        full_disk::unwatched,
-    )
-    .needs(Need::Disk),
-    Case::apart(
-        "log_full",
-        "a validator has no room for its consensus log alone; it stops and goes on when there is",
-        full_disk::log,
-    )
-    .needs(Need::Blocks),
-    Case::apart("away", "a node is away for many blocks", away::run),
-    Case::apart("twin", "a validator runs twice with one key, and contradicts itself", twin::run),
-    Case::apart(
-        "invalid_block",
-        "a validator proposes blocks that break the rules",
-        invalid_block::run,
-    ),
-    Case::apart(
-        "forged",
-        "a node that is behind is offered decided blocks with forged proofs",
-        forged::run,
-    )
-    .needs(Need::Wires),
-    Case::apart("flood", "peers flood the pool with transactions", flood::run),
-    Case::apart("replayed", "a peer sends again what others sent", replayed::run),
-    Case::apart(
-        "malformed",
-        "peers send oversized and malformed messages on every protocol for transactions",
-        malformed::run,
-    ),
-    Case::apart(
-        "malformed_engine",
-        "a peer does the same on every channel of the consensus engine",
-        malformed::engine::run,
-    ),
-    Case::apart("silent", "peers connect and never answer", silent::run).needs(Need::Wires),
-    Case::apart("soak", "a steady load; memory does not grow after the first minutes", soak::run),
+    Case::apart("disk_short", full_disk::short)
+        .about("a node's disk runs short; it stops in order and goes on when there is room")
+        .needs(Need::Disk),
+    Case::apart("disk_full", full_disk::full)
+        .about("a node's disk is full at once; it stops and goes on when there is room")
+        .needs(Need::Disk),
+    Case::apart("disk_full_unwatched", full_disk::unwatched)
+        .about("the same with a node that does not look at its disk: a failing write ends it")
+        .needs(Need::Disk),
+    Case::apart("log_full", full_disk::log)
+        .about("a validator has no room for its consensus log; it stops and goes on when there is")
+        .needs(Need::Blocks),
+    Case::apart("away", away::run).about("a node is away for many blocks"),
+    Case::apart("twin", twin::run)
+        .about("a validator runs twice with one key, and contradicts itself"),
+    Case::apart("invalid_block", invalid_block::run)
+        .about("a validator proposes blocks that break the rules"),
+    Case::apart("forged", forged::run)
+        .about("a node that is behind is offered decided blocks with forged proofs")
+        .needs(Need::Wires),
+    Case::apart("flood", flood::run).about("peers flood the pool with transactions"),
+    Case::apart("replayed", replayed::run).about("a peer sends again what others sent"),
+    Case::apart("malformed", malformed::run)
+        .about("peers send oversized and malformed messages on every protocol for transactions"),
+    Case::apart("malformed_engine", malformed::engine::run)
+        .about("a peer does the same on every channel of the consensus engine"),
+    Case::apart("silent", silent::run).about("peers connect and never answer").needs(Need::Wires),
+    Case::apart("soak", soak::run)
+        .about("a steady load; memory does not grow after the first minutes"),
 ];

@@ -21,79 +21,47 @@ pub(crate) mod torture;
 
 type Run = fn() -> anyhow::Result<Outcome>;
 
+const fn case(name: &'static str, run: Run) -> Case<Run> {
+    Case::new(name, run)
+}
+
 /// All of them.
 pub(crate) const CASES: &[Case<Run>] = &[
-    Case::new(
-        "official",
+    case("official", official::run).about(
         "the openai packages 2 and 3, unmodified: streams, tools, structured output, errors",
-        official::run,
     ),
-    Case::new(
-        "frameworks",
-        "LangChain's OpenAI chat model and litellm, unmodified",
-        frameworks::run,
-    ),
-    Case::new(
-        "mcp",
+    case("frameworks", frameworks::run)
+        .about("LangChain's OpenAI chat model and litellm, unmodified"),
+    case("mcp", mcp::run).about(
         "the official MCP client, unmodified: three versions of the protocol, HTTP and stdio",
-        mcp::run,
     ),
-    Case::new(
-        "market",
+    case("market", market::run).about(
         "calls of an agent, answered by a committee: paid once, and refused where they are wrong",
-        market::run,
     ),
-    Case::new(
-        "faults",
+    case("faults", faults::run).about(
         "what is no request, wrong keys, other hosts and pages: errors in the interface's shape",
-        faults::run,
     ),
-    Case::new(
-        "budgets",
-        "ten requests at once cannot use a budget twice; what is left comes back",
-        budgets::run,
-    ),
-    Case::new(
-        "miners",
-        "no miner, one that claims and idles, one that gives up, one that fails",
-        miners::run,
-    ),
-    Case::new(
-        "hang-up",
-        "clients that hang up in the middle; a retry follows the same run",
-        hang_up::run,
-    ),
-    Case::new(
-        "idempotency",
-        "one Idempotency-Key: the same body, another body, after the end, and at once",
-        idempotency::run,
-    ),
-    Case::new(
-        "kills",
+    case("budgets", budgets::run)
+        .about("ten requests at once cannot use a budget twice; what is left comes back"),
+    case("miners", miners::run)
+        .about("no miner, one that claims and idles, one that gives up, one that fails"),
+    case("hang-up", hang_up::run)
+        .about("clients that hang up in the middle; a retry follows the same run"),
+    case("idempotency", idempotency::run)
+        .about("one Idempotency-Key: the same body, another body, after the end, and at once"),
+    case("kills", kills::run).about(
         "kill -9 of the gateway at every phase: nothing is paid twice, no escrow is forgotten",
-        kills::run,
     ),
-    Case::new("away", "the node is away before, while and after a request is made", away::run),
-    Case::new("crowd", "two hundred streams at once, and what memory they take", crowd::run),
-    Case::new(
-        "money",
-        "keys, fund, drain and check, while the gateway runs and while it does not",
-        money::run,
-    ),
-    Case::new(
-        "examples",
-        "what docs/gateway.md tells to run, out of the document itself",
-        examples::run,
-    ),
-    Case::new(
-        "proxies",
-        "Caddy and nginx with TLS before the gateway, as docs/gateway.md configures them",
-        proxies::run,
-    ),
-    Case::new(
-        "torture",
+    case("away", away::run).about("the node is away before, while and after a request is made"),
+    case("crowd", crowd::run).about("two hundred streams at once, and what memory they take"),
+    case("money", money::run)
+        .about("keys, fund, drain and check, while the gateway runs and while it does not"),
+    case("examples", examples::run)
+        .about("what docs/gateway.md tells to run, out of the document itself"),
+    case("proxies", proxies::run)
+        .about("Caddy and nginx with TLS before the gateway, as docs/gateway.md configures them"),
+    case("torture", torture::run).about(
         "clients that hang up and persist, kills, a moody miner, a node that goes, in any order",
-        torture::run,
     ),
 ];
 

@@ -12,31 +12,23 @@ mod servers;
 
 type Run = fn(Extent) -> anyhow::Result<Outcome>;
 
+const fn case(name: &'static str, run: Run) -> Case<Run> {
+    Case::new(name, run)
+}
+
 /// All of them.
 pub(crate) const CASES: &[Case<Run>] = &[
-    Case::new(
-        "committee",
-        "ten miners, one wrong, one killed, one copying, one absent; every answer is right",
-        committee::run,
-    ),
-    Case::new(
-        "kills",
+    case("committee", committee::run)
+        .about("ten miners, one wrong, one killed, one copying, one absent; every answer is right"),
+    case("kills", kills::run).about(
         "three miners under load are killed at random, and once the node; the books are right",
-        kills::run,
     ),
-    Case::new(
-        "llama",
-        "llama.cpp's server answers, is killed in the middle, is away, and comes back",
-        llama::run,
-    ),
-    Case::new(
-        "served",
+    case("llama", llama::run)
+        .about("llama.cpp's server answers, is killed in the middle, is away, and comes back"),
+    case("served", served::run).about(
         "agents of the market on llama.cpp's server: answers are collected, and never compared",
-        served::run,
     ),
-    Case::new(
-        "servers",
+    case("servers", servers::run).about(
         "MCP servers from PyPI work in the sandbox and over HTTP, die, and leave nothing behind",
-        servers::run,
     ),
 ];
