@@ -15,6 +15,7 @@ pub mod chat;
 pub mod crowd;
 pub mod dashboards;
 pub mod dice;
+pub mod docker;
 pub mod front;
 pub mod gateway;
 pub mod harness;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 
 pub use crate::process::run;
+use crate::suite::Missing;
 
 /// Held by the test that makes an environment; the others wait for it.
 static MAKING: Mutex<()> = Mutex::new(());
@@ -23,6 +24,16 @@ pub fn with_packages(name: &str, packages: &[&str], modules: &str) -> anyhow::Re
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
     }
     Ok(python)
+}
+
+/// The same where a machine that cannot get them lacks something, and nothing has failed.
+pub fn needed(name: &str, packages: &[&str], modules: &str) -> anyhow::Result<PathBuf> {
+    with_packages(name, packages, modules).map_err(missing)
+}
+
+/// Something cannot be had from `PyPI`, for this reason.
+pub fn missing(why: anyhow::Error) -> anyhow::Error {
+    Missing(format!("not to be had from PyPI: {why:#}")).into()
 }
 
 /// The folder of the compile outputs, which what was once got is kept in.

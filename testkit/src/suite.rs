@@ -6,6 +6,7 @@
 //! needs.rs        what such a case needs of the machine
 //! ```
 
+use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -36,10 +37,27 @@ pub enum Outcome {
     Skipped(String),
 }
 
+/// Why something cannot run on this machine. What fails with it is skipped.
+#[derive(Clone, Debug)]
+pub struct Missing(pub String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// What came of something of which a part may be [`Missing`].
+fn judged(result: anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
+    result.or_else(|error| error.downcast().map(|Missing(why)| Outcome::Skipped(why)))
+}
+
 /// Reports how a suite ended as a whole, and answers its exit code.
 #[must_use]
 pub fn conclude(suite: &str, result: anyhow::Result<Outcome>) -> ExitCode {
-    match result {
+    match judged(result) {
         Ok(Outcome::Passed(what)) => {
             say(&format!("{suite} suite: RAN: {what}"));
             ExitCode::SUCCESS
@@ -107,7 +125,7 @@ impl<R> Case<R> {
 
     fn finish(&self, run: impl FnOnce() -> anyhow::Result<Outcome>) -> Finished {
         let started = Instant::now();
-        let result = run();
+        let result = judged(run());
         Finished { name: self.name, about: self.about, took: started.elapsed(), result }
     }
 }
@@ -258,14 +276,11 @@ impl<R> Suite<R> {
         Ok(chosen)
     }
 
-    /// Says why the suite cannot run here, and answers the exit code.
-    #[must_use]
-    pub fn skip(&self, why: &str) -> ExitCode {
-        say(&format!("{}: SKIPPED: {why}", self.name));
-        ExitCode::from(SKIPPED)
-    }
-
     fn fail(&self, error: &anyhow::Error) -> ExitCode {
+        if error.is::<Missing>() {
+            say(&format!("{}: SKIPPED: {error}", self.name));
+            return ExitCode::from(SKIPPED);
+        }
         say(&format!("{}: error: {error:#}", self.name));
         ExitCode::FAILURE
     }

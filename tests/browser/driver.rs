@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::node::{wait_for, wait_until};
 use testkit::process::Process;
+use testkit::suite::{Missing, needs};
 
 /// The member under which the protocol names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -29,15 +30,14 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Those that the variables name or that are in the path; else what is missing.
-    pub(crate) fn find() -> Result<Self, String> {
+    /// Those that the variables name or that are in the path; else it is said which is missing.
+    pub(crate) fn find() -> anyhow::Result<Self> {
         let find = |variable, name: &str| {
             let named = std::env::var_os(variable).map(PathBuf::from);
             let program = named.or_else(|| in_path(name));
-            let program = program.ok_or_else(|| format!("{name} is not installed"))?;
-            let version = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
-            let runs = version.is_ok_and(|output| output.status.success());
-            if runs { Ok(program) } else { Err(format!("{} does not run", program.display())) }
+            let program = program.ok_or_else(|| Missing(format!("{name} is not installed")))?;
+            needs::runs(&program, "--version")?;
+            anyhow::Ok(program)
         };
         Ok(Self {
             chromium: find("CHROMIUM", "chromium")?,

@@ -78,11 +78,7 @@ fn artefacts() -> anyhow::Result<PathBuf> {
 }
 
 fn run(cli: &Cli, suite: &Suite<Visit>) -> anyhow::Result<Outcome> {
-    let programs = match Programs::find() {
-        Ok(programs) => programs,
-        Err(missing) => return Ok(Outcome::Skipped(missing)),
-    };
-    let (driver, artefacts) = (Driver::start(&programs)?, artefacts()?);
+    let (driver, artefacts) = (Driver::start(&Programs::find()?)?, artefacts()?);
     if cli.measure {
         cases::measure::run(&mut Scene::start(&driver, &artefacts)?)?;
         // Blocks that are far apart: one takes all that waits.

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use testkit::docker::docker;
 use testkit::http::Connection;
 use testkit::node::{wait_for, wait_until};
 use testkit::suite::Case;
 
-use crate::engine::docker;
 use crate::testnet::Testnet;
 
 /// What a check may add for the reader.

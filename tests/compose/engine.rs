@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use testkit::docker::{self, docker};
 use testkit::node::binary;
 use testkit::process::run;
-use testkit::suite::say;
+use testkit::suite::{Missing, say};
 
 /// The base that users get.
 const PUBLIC_BASE: &str = "debian:bookworm-slim";
@@ -26,21 +27,20 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Looks for both; says what is missing.
-    pub(crate) fn find() -> Result<Self, String> {
-        let server = answer("docker", &["version", "--format", "{{.Server.Version}}"])
-            .map_err(|error| format!("no Docker engine answers: {error:#}"))?;
+    pub(crate) fn find() -> anyhow::Result<Self> {
+        let server = docker::engine()?;
         let candidates: [(Vec<&'static str>, &[&str]); 2] = [
             (vec!["docker", "compose"], &["compose", "version", "--short"]),
             (vec!["docker-compose"], &["version", "--short"]),
         ];
         for (compose, version) in candidates {
             let program = compose.first().copied().unwrap_or_default();
-            if let Ok(version) = answer(program, version) {
+            if let Ok(version) = run(Command::new(program).args(version).stdin(Stdio::null())) {
                 say(&format!("Docker engine {server}, {} {version}", compose.join(" ")));
                 return Ok(Self { compose });
             }
         }
-        Err("the Docker engine answers, but there is no Compose".to_owned())
+        bail!(Missing("the Docker engine answers, but there is no Compose".to_owned()))
     }
 
     /// Compose, for the file in a folder.
@@ -93,22 +93,7 @@ fn base() -> anyhow::Result<String> {
     debootstrap.args(["--variant=minbase", "--include=ca-certificates", "bookworm"]);
     run(debootstrap.arg(folder.path()))
         .context("no base: install debootstrap, or name one in RUNTIME_IMAGE")?;
-    let mut tar = Command::new("tar");
-    tar.arg("-C").arg(folder.path()).args(["--exclude=./var/cache/apt/archives/*.deb", "-c", "."]);
-    let mut packed = tar.stdout(Stdio::piped()).spawn().context("tar")?;
-    let packed_out = packed.stdout.take().context("tar has an output")?;
-    run(Command::new("docker").args(["import", "-", OWN_BASE]).stdin(packed_out))?;
-    if !packed.wait()?.success() {
-        bail!("tar failed");
-    }
+    let files = ["--exclude=./var/cache/apt/archives/*.deb", "."];
+    docker::import(folder.path(), &files, OWN_BASE, &[])?;
     Ok(OWN_BASE.to_owned())
-}
-
-/// Runs `docker` and answers what it printed.
-pub(crate) fn docker(arguments: &[&str]) -> anyhow::Result<String> {
-    answer("docker", arguments)
-}
-
-fn answer(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
-    run(Command::new(program).args(arguments).stdin(Stdio::null()))
 }

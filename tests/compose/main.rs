@@ -25,10 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<Outcome> {
-    let engine = match Engine::find() {
-        Ok(engine) => engine,
-        Err(reason) => return Ok(Outcome::Skipped(reason)),
-    };
+    let engine = Engine::find()?;
     let image = engine.image()?;
     let mut net = Testnet::write(&engine, &image, 4, 1)?;
     let suite = Suite { name: "compose", cases: checks::ALL, style: Style::LINES };

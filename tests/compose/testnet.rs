@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::docker::docker;
 use testkit::net::{Member, free_ports};
 use testkit::node::{binary, wait_until};
 use testkit::process::run;
 use testkit::workload::Workload;
 
-use crate::engine::{Engine, docker};
+use crate::engine::Engine;
 
 /// Transfers that are signed in advance.
 const TRANSFERS: usize = 40;

@@ -14,12 +14,13 @@ use agent::executor::{
 };
 use anyhow::{Context as _, bail};
 use serde_json::json;
+use testkit::docker::docker;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use types::call::CallLimits;
 use types::{Address, Hash, Usage};
 
-use crate::images::{Images, docker};
+use crate::images::Images;
 
 /// The socket of the engine.
 pub(crate) const SOCKET: &str = "/var/run/docker.sock";

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use agent::executor::{ContainersConfig, Executed, executor_of};
 use anyhow::{Context as _, ensure};
+use testkit::docker::docker;
 use testkit::node::wait_until;
 use testkit::parallel::joined;
 use testkit::suite::Case;
@@ -14,7 +15,6 @@ use types::call::Outcome;
 use types::{Address, Usage};
 
 use crate::bench::{Bench, LIMITS, Wire, agent, containers, own_label, owner, text};
-use crate::images::docker;
 
 /// Longer than anything takes that is no fault, on a machine that has much else to do.
 const LONG_MS: u64 = 120_000;

@@ -1,9 +1,11 @@
 //! Programs without a loader and libraries, and images that have nothing but them.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
+use testkit::docker::{self, docker};
 use testkit::process::run;
 
 /// The images, by the names that metadata have for them.
@@ -28,6 +30,7 @@ pub(crate) struct Images {
 impl Images {
     /// Compiles the programs and makes the images.
     pub(crate) fn make() -> anyhow::Result<Self> {
+        docker::engine()?;
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = tempfile::tempdir()?;
         let rogue = program(&own.join("containers/rogue.rs"), folder.path(), "rogue")?;
@@ -60,12 +63,6 @@ impl Drop for Images {
     }
 }
 
-/// Why no engine can be used.
-pub(crate) fn engine() -> Result<String, String> {
-    docker(&["version", "--format", "{{.Server.Version}}"])
-        .map_err(|error| format!("no Docker engine answers: {error:#}"))
-}
-
 /// Compiles a program that needs nothing around it.
 fn program(source: &Path, folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let program = folder.join(name);
@@ -80,23 +77,8 @@ fn program(source: &Path, folder: &Path, name: &str) -> anyhow::Result<PathBuf> 
 fn import(program: &Path, name: &str, changes: &[&str]) -> anyhow::Result<(String, String)> {
     let tag = format!("ombra-suite-agent:{name}-{}", std::process::id());
     let folder = program.parent().context("a folder")?;
-    let file = program.file_name().context("a name")?;
-    let mut tar = Command::new("tar");
-    tar.arg("-C").arg(folder).arg("-c").arg(file);
-    let mut packed = tar.stdout(Stdio::piped()).spawn().context("tar")?;
-    let files = packed.stdout.take().context("tar has an output")?;
-    let mut import = Command::new("docker");
-    import.arg("import");
-    for change in changes {
-        import.args(["--change", change]);
-    }
-    let id = run(import.args(["-", &tag]).stdin(files))?;
-    ensure!(packed.wait()?.success(), "tar failed");
+    let file = program.file_name().and_then(OsStr::to_str).context("a name")?;
+    let id = docker::import(folder, &[file], &tag, changes)?;
     let name = format!("ombra-suite-agent@{id}");
     Ok((tag, name))
-}
-
-/// Runs `docker` and answers what it printed.
-pub(crate) fn docker(arguments: &[&str]) -> anyhow::Result<String> {
-    run(Command::new("docker").args(arguments).stdin(Stdio::null()))
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, ensure};
 use serde_json::{Value, json};
 use testkit::breakpoint::Marks;
+use testkit::chat::Client;
 use testkit::gateway::{Gateway, Home};
 use testkit::http::Connection;
 use testkit::net::free_ports;
@@ -15,7 +16,6 @@ use testkit::node::{DevOptions, Node, wait_for};
 use testkit::python;
 use testkit::wire::Wire;
 
-use crate::client::Client;
 use crate::worker::Worker;
 
 /// What most cases have: no bonds, and little patience with miners that do not come.
@@ -183,13 +183,14 @@ impl Scene {
         anyhow!("{fault:#}\nthe gateway said at last:\n{}", self.home.logged())
     }
 
-    /// Plays a case, and checks the books after it.
+    /// Plays a case, which answers what it has shown, and checks the books after it.
     pub(crate) fn play(
         mut self,
-        case: impl FnOnce(&mut Self) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Value> {
-        let played = case(&mut self);
-        let told = played.and_then(|()| self.check());
-        told.map_err(|fault| self.explain(&fault))
+        case: impl FnOnce(&mut Self) -> anyhow::Result<String>,
+    ) -> anyhow::Result<String> {
+        let played = case(&mut self).and_then(|shown| Ok((shown, self.check()?)));
+        let (shown, told) = played.map_err(|fault| self.explain(&fault))?;
+        let (requests, spent) = (&told["requests"], &told["spentMicro"]);
+        Ok(format!("{shown}; the books of {requests} requests and {spent} micro agree"))
     }
 }

@@ -19,7 +19,7 @@ use testkit::model::ModelServer;
 use testkit::net::{Net, free_ports};
 use testkit::node::{wait_for, wait_until};
 use testkit::process::Process;
-use testkit::suite::{self, Outcome};
+use testkit::suite::{self, Outcome, needs};
 use testkit::workload::Workload;
 
 const VALIDATORS: usize = 4;
@@ -38,10 +38,7 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<Outcome> {
     let program = std::env::var_os("PROMETHEUS").map_or_else(|| "prometheus".into(), PathBuf::from);
-    let version = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
-    if !version.is_ok_and(|output| output.status.success()) {
-        return Ok(Outcome::Skipped(format!("{} does not run", program.display())));
-    }
+    needs::runs(&program, "--version")?;
     let queries = watch(&program)?;
     Ok(Outcome::Passed(format!("Prometheus answered {queries} queries")))
 }

@@ -1,7 +1,12 @@
 //! What a case needs of the machine, and how it is kept apart from it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use anyhow::ensure;
+
+use super::Missing;
 
 /// What a case needs of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +88,15 @@ pub fn missing(need: Need) -> Option<String> {
 fn mounts_files() -> bool {
     let devices = std::fs::File::options().write(true).open("/dev/loop-control");
     devices.is_ok() && succeeds(Command::new("mkfs.ext2").arg("-V"))
+}
+
+/// Whether this program can be started and has nothing to say against this argument; if not, it is
+/// [`Missing`].
+pub fn runs(program: impl AsRef<OsStr>, argument: &str) -> anyhow::Result<()> {
+    let is_there = succeeds(Command::new(&program).arg(argument));
+    let name = Path::new(&program).display();
+    ensure!(is_there, Missing(format!("the program {name} does not run")));
+    Ok(())
 }
 
 fn succeeds(command: &mut Command) -> bool {

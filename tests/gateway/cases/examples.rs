@@ -10,9 +10,8 @@ use serde_json::Value;
 use testkit::node::binary;
 use testkit::process::{lines, lines_to};
 use testkit::python;
-use testkit::suite::{Outcome, say};
+use testkit::suite::{needs, say};
 
-use super::passed;
 use crate::document::{piece, pieces};
 use crate::scene::{SETTINGS, Scene, at_home};
 
@@ -52,21 +51,14 @@ struct Machine {
     rpc: String,
 }
 
-pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let mut pythons = Vec::new();
-    for (name, packages, modules) in PACKAGES {
-        match python::with_packages(name, packages, modules) {
-            Ok(python) => pythons.push(python),
-            Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
-        }
-    }
+pub(crate) fn run() -> anyhow::Result<String> {
+    let python = |(name, packages, modules)| python::needed(name, packages, modules);
+    let pythons = PACKAGES.into_iter().map(python).collect::<anyhow::Result<Vec<_>>>()?;
     let [openai_2, openai_3, langchain, mcp] = pythons.try_into().ok().context("four")?;
-    if Command::new("curl").arg("--version").output().is_err() {
-        return Ok(Outcome::Skipped("there is no curl".to_owned()));
-    }
+    needs::runs("curl", "--version")?;
     // Before fork v7 a miner needs no bond, whatever a gateway asks for.
     let scene = Scene::of_chain(SETTINGS, &[], &[])?;
-    let told = scene.play(|scene| {
+    scene.play(|scene| {
         let machine = Machine::new(scene)?;
         for python in [openai_2, openai_3] {
             script(scene, &machine, &python, "from openai import OpenAI")?;
@@ -77,10 +69,9 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         machine.own_gateway()?;
         configured(scene, &machine, &mcp, "\"http\"")?;
         configured(scene, &machine, &mcp, "\"command\"")?;
-        Ok(())
-    })?;
-    nothing_else()?;
-    Ok(passed(&told, "the examples of the document were answered"))
+        nothing_else()?;
+        Ok("the examples of the document were answered".to_owned())
+    })
 }
 
 /// Every other piece of code of the document is known not to be run here.

@@ -6,14 +6,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use testkit::chat::Client;
 use testkit::node::program;
 use testkit::parallel::joined;
 use testkit::process::{ended, lines};
 use testkit::python;
-use testkit::suite::{Outcome, say};
+use testkit::suite::say;
 
-use super::passed;
-use crate::client::Client;
 use crate::committee::Committee;
 use crate::scene::{MARKET, Scene, at_home};
 
@@ -31,18 +30,14 @@ const TOOL: &str = "judge_review";
 /// What one request may cost, so that a larger one is refused.
 const LIMITS: [&str; 2] = ["--per-request", "10000"];
 
-pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let mut pythons = Vec::new();
-    for (name, packages, versions) in PACKAGES {
-        match python::with_packages(name, packages, "mcp") {
-            Ok(python) => pythons.push((python, versions)),
-            Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
-        }
-    }
+pub(crate) fn run() -> anyhow::Result<String> {
+    let python =
+        |(name, packages, versions)| anyhow::Ok((python::needed(name, packages, "mcp")?, versions));
+    let pythons = PACKAGES.into_iter().map(python).collect::<anyhow::Result<Vec<_>>>()?;
     // Nobody else takes the run back that a client takes back.
     let settings = "claim_bond_micro = 0\nclaim_wait_ms = 60000\n";
     let scene = Scene::of_chain(settings, &LIMITS, &MARKET)?;
-    let told = scene.play(|scene| {
+    scene.play(|scene| {
         let committee = Committee::start(scene.node.rpc)?;
         let agent = committee.model();
         let mut command = program();
@@ -59,9 +54,9 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
                 }
             }
         }
-        books_of_stdio(scene)
-    })?;
-    Ok(passed(&told, "three versions over two transports were answered as the client expects"))
+        books_of_stdio(scene)?;
+        Ok("three versions over two transports were answered as the client expects".to_owned())
+    })
 }
 
 /// Nobody comes in without a key, from another page, or by another name.

@@ -1,6 +1,6 @@
 //! The cases, one small file each.
 
-use testkit::suite::{Case, Outcome};
+use testkit::suite::Case;
 
 mod away;
 mod budgets;
@@ -19,7 +19,7 @@ mod official;
 mod proxies;
 pub(crate) mod torture;
 
-type Run = fn() -> anyhow::Result<Outcome>;
+type Run = fn() -> anyhow::Result<String>;
 
 const fn case(name: &'static str, run: Run) -> Case<Run> {
     Case::new(name, run)
@@ -64,9 +64,3 @@ pub(crate) const CASES: &[Case<Run>] = &[
         "clients that hang up and persist, kills, a moody miner, a node that goes, in any order",
     ),
 ];
-
-/// What comes of a case whose books agree.
-fn passed(told: &serde_json::Value, what: &str) -> Outcome {
-    let (requests, spent) = (&told["requests"], &told["spentMicro"]);
-    Outcome::Passed(format!("{what}; the books of {requests} requests and {spent} micro agree"))
-}

@@ -7,14 +7,13 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use testkit::chat::{chat, stream};
 use testkit::net::free_ports;
 use testkit::node::{wait_for, wait_until};
 use testkit::process::{Signal, lines, lines_to, signal};
 use testkit::python;
-use testkit::suite::{Outcome, say};
+use testkit::suite::{needs, say};
 
-use super::passed;
-use crate::client::{chat, stream};
 use crate::document::piece;
 use crate::scene::{Scene, at_home};
 
@@ -49,17 +48,15 @@ impl Drop for Proxy {
     }
 }
 
-pub(crate) fn run() -> anyhow::Result<Outcome> {
+pub(crate) fn run() -> anyhow::Result<String> {
     for (program, argument) in
         [("caddy", "version"), ("nginx", "-v"), ("openssl", "version"), ("curl", "--version")]
     {
-        if !Command::new(program).arg(argument).output().is_ok_and(|it| it.status.success()) {
-            return Ok(Outcome::Skipped(format!("there is no {program}")));
-        }
+        needs::runs(program, argument)?;
     }
     let hosts = piece("toml", "hosts =")?;
     let scene = Scene::new(&format!("claim_bond_micro = 0\nclaim_wait_ms = 60000\n{hosts}"), &[])?;
-    let told = scene.play(|scene| {
+    scene.play(|scene| {
         let starts: [(&str, Start); 2] = [("caddy", caddy), ("nginx", nginx)];
         for (name, start) in starts {
             let folder = tempfile::tempdir()?;
@@ -67,9 +64,8 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
             behind(scene, name, &proxy).with_context(|| name)?;
             say(&format!("   {name}"));
         }
-        Ok(())
-    })?;
-    Ok(passed(&told, "TLS, streams at once, long bodies, and clients that hang up"))
+        Ok("TLS, streams at once, long bodies, and clients that hang up".to_owned())
+    })
 }
 
 fn caddy(folder: &Path, gateway: SocketAddr) -> anyhow::Result<Proxy> {

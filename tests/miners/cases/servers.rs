@@ -14,7 +14,6 @@ use testkit::node::{DevOptions, Node, wait_until};
 use testkit::process::{self, Process, Signal};
 use testkit::python;
 use testkit::script::{Model, Question, Reply};
-use testkit::suite::Outcome;
 use types::Hash;
 
 use crate::Extent;
@@ -41,15 +40,12 @@ struct Scene {
     _folder: tempfile::TempDir,
 }
 
-pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
-    let python = match python::with_packages("python-mcp-servers", &PACKAGES, MODULES) {
-        Ok(python) => python,
-        Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
-    };
+pub(crate) fn run(_: Extent) -> anyhow::Result<String> {
+    let python = python::needed("python-mcp-servers", &PACKAGES, MODULES)?;
     let mut scene = Scene::new(&python)?;
     let told = scene.play();
     told.map_err(|fault| scene.home.explain(&fault))?;
-    Ok(Outcome::Passed("time, git and notes were called, died, and left nothing behind".to_owned()))
+    Ok("time, git and notes were called, died, and left nothing behind".to_owned())
 }
 
 /// A repository with one commit, the same each time.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use testkit::chat::{Answer, Client, parsed};
 use testkit::dice::Dice;
 use testkit::node::PATIENCE;
 
 use super::Town;
 use super::order::Order;
-use crate::client::{Answer, Client, parsed};
 use crate::worker::Worker;
 
 /// How long one waits who hangs up then, milliseconds.

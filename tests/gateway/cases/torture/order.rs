@@ -1,9 +1,8 @@
 //! What clients ask.
 
 use serde_json::{Value, json};
+use testkit::chat::chat;
 use testkit::dice::Dice;
-
-use crate::client::chat;
 
 /// Longer than what a request has inline: it goes into a blob.
 const LONG_WORDS: usize = 5_000;

@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use testkit::miners::Miner;
 use testkit::parallel::joined;
 
@@ -29,12 +29,12 @@ use self::commitments::PoolWatch;
 use self::killed::Deaths;
 use self::stage::{KILLED, Stage, WRONG};
 use crate::Extent;
-use testkit::suite::{Outcome, say};
+use testkit::suite::{Missing, say};
 
 /// Between two looks of somebody who follows the chain or a miner.
 const LOOK: Duration = Duration::from_millis(20);
 
-pub(crate) fn run(extent: Extent) -> anyhow::Result<Outcome> {
+pub(crate) fn run(extent: Extent) -> anyhow::Result<String> {
     let model = stage::model_file()?;
     if let Err(why) = &model {
         say(&format!("what needs the model is SKIPPED: {why}"));
@@ -42,10 +42,10 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<Outcome> {
     let missing = model.as_ref().err().cloned();
     let stage = Stage::open(model.ok())?;
     let told = play(&stage, extent).map_err(|fault| stage.explain(&fault))?;
-    Ok(match missing {
-        None => Outcome::Passed(told),
-        Some(why) => Outcome::Skipped(format!("what needs the model: {why}; without it: {told}")),
-    })
+    match missing {
+        None => Ok(told),
+        Some(why) => bail!(Missing(format!("what needs the model: {why}; without it: {told}"))),
+    }
 }
 
 /// Asks all calls while the killed, the copier and the killed do what they do, and checks
