@@ -1,6 +1,8 @@
 //! Many cases that mostly wait, some at a time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 
 use anyhow::{anyhow, ensure};
 
@@ -80,4 +82,57 @@ pub fn at_once<T: Sync, R: Send>(
 /// What somebody who worked in a thread says at the end.
 pub fn joined<T>(ended: std::thread::Result<anyhow::Result<T>>, who: &str) -> anyhow::Result<T> {
     ended.map_err(|_panic| anyhow!("{who} panicked"))?
+}
+
+/// Works while somebody else works, too, who is told when it is over; answers what came of both.
+pub fn beside<T, R: Send>(
+    work: impl FnOnce() -> anyhow::Result<T>,
+    meanwhile: impl FnOnce(&AtomicBool) -> anyhow::Result<R> + Send,
+) -> anyhow::Result<(T, R)> {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let meanwhile = scope.spawn(|| meanwhile(&over));
+        let worked = work();
+        over.store(true, Ordering::Relaxed);
+        let other = joined(meanwhile.join(), "whoever worked meanwhile")?;
+        Ok((worked?, other))
+    })
+}
+
+/// A thread that works until it is told that it is over.
+#[derive(Debug)]
+pub struct Worker<T> {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<anyhow::Result<T>>,
+}
+
+impl<T: Send + 'static> Worker<T> {
+    pub fn start(work: impl FnOnce(&AtomicBool) -> anyhow::Result<T> + Send + 'static) -> Self {
+        let over = Arc::<AtomicBool>::default();
+        let told = Arc::clone(&over);
+        Self { over, thread: std::thread::spawn(move || work(&told)) }
+    }
+
+    /// Whether it has ended by itself.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Tells it that it is over.
+    pub fn tell(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// The same; answers what it has done.
+    pub fn stop(self) -> anyhow::Result<T> {
+        self.tell();
+        joined(self.thread.join(), "a worker")
+    }
+
+    /// The same of several, who are told at the same time.
+    pub fn stop_all(workers: Vec<Self>) -> anyhow::Result<Vec<T>> {
+        workers.iter().for_each(Self::tell);
+        workers.into_iter().map(Self::stop).collect()
+    }
 }

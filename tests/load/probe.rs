@@ -2,40 +2,31 @@
 //! included, and sends the next.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::json;
 use testkit::actor::Actor;
 use testkit::http::Connection;
-use testkit::parallel::joined;
+use testkit::parallel::Worker;
 use testkit::workload::key;
 use types::tx::Transfer;
 use types::{Amount, Body};
 
 /// The client at work.
-pub(crate) struct Probe {
-    over: Arc<AtomicBool>,
-    worker: JoinHandle<anyhow::Result<Vec<Duration>>>,
-}
+pub(crate) struct Probe(Worker<Vec<Duration>>);
 
 impl Probe {
     /// Starts it with the account of this number.
     pub(crate) fn start(rpc: SocketAddr, account: usize) -> anyhow::Result<Self> {
         let actor = Actor::new(key(account)?);
-        let over = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&over);
-        let worker = std::thread::spawn(move || work(rpc, actor, &stop));
-        Ok(Self { over, worker })
+        Ok(Self(Worker::start(move |over| work(rpc, actor, over))))
     }
 
     /// Ends it; answers the times from submission to inclusion, ascending.
     pub(crate) fn stop(self) -> anyhow::Result<Vec<Duration>> {
-        self.over.store(true, Ordering::Relaxed);
-        let mut times = joined(self.worker.join(), "the probe")?;
+        let mut times = self.0.stop().context("the probe")?;
         times.sort_unstable();
         Ok(times)
     }

@@ -4,13 +4,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::actor::{Actor, transfer};
 use crate::http::Connection;
 use crate::net::Net;
-use crate::parallel::joined;
+use crate::parallel::Worker;
 use crate::workload::keys;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
@@ -27,9 +26,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The clients at work. They stop when told to, after the transfer that they are at.
 #[derive(Debug)]
 pub struct Load {
-    over: Arc<AtomicBool>,
     ledger: Arc<Ledger>,
-    clients: Vec<JoinHandle<anyhow::Result<()>>>,
+    clients: Vec<Worker<()>>,
 }
 
 impl Load {
@@ -41,7 +39,7 @@ impl Load {
         clients: usize,
         pause: Duration,
     ) -> anyhow::Result<Self> {
-        let (over, ledger) = (Arc::<AtomicBool>::default(), Arc::<Ledger>::default());
+        let ledger = Arc::<Ledger>::default();
         let nodes: Vec<(usize, SocketAddr)> = nodes
             .iter()
             .map(|at| Ok((*at, net.members.get(*at).context("no such node")?.rpc)))
@@ -58,11 +56,10 @@ impl Load {
                 connection: None,
                 ledger: Arc::clone(&ledger),
             };
-            let over = Arc::clone(&over);
-            std::thread::spawn(move || client.work(&over, pause))
+            Worker::start(move |over| client.work(over, pause))
         });
         let clients = clients.collect();
-        Ok(Self { over, ledger, clients })
+        Ok(Self { ledger, clients })
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -79,17 +76,14 @@ impl Load {
     }
 
     fn is_alive(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(!self.clients.iter().any(JoinHandle::is_finished), "a client has given up");
+        anyhow::ensure!(!self.clients.iter().any(Worker::has_ended), "a client has given up");
         Ok(())
     }
 
     /// Ends the load; answers what the clients were told. An accepted transaction that was not
     /// included in time is an error.
     pub fn stop(self) -> anyhow::Result<Arc<Ledger>> {
-        self.over.store(true, Ordering::Relaxed);
-        for client in self.clients {
-            joined(client.join(), "a client")?;
-        }
+        Worker::stop_all(self.clients)?;
         Ok(self.ledger)
     }
 }

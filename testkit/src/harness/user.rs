@@ -6,10 +6,8 @@
 //! second makes ten transfers late, not one.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -18,7 +16,7 @@ use types::Keypair;
 
 use crate::actor::{Actor, transfer};
 use crate::http::{self, Connection};
-use crate::parallel::joined;
+use crate::parallel::{Worker, joined};
 use crate::suite::say;
 
 /// Where the user connects from: nobody else does, so that no limit for an address counts others.
@@ -35,9 +33,8 @@ pub const INCLUSION_P99_MAX: Duration = Duration::from_secs(1);
 /// An honest user at work.
 #[derive(Debug)]
 pub struct User {
-    over: Arc<AtomicBool>,
-    work: JoinHandle<anyhow::Result<Vec<Sent>>>,
-    looks: JoinHandle<anyhow::Result<Looks>>,
+    work: Worker<Vec<Sent>>,
+    looks: Worker<Looks>,
 }
 
 /// How long a transfer took.
@@ -83,20 +80,17 @@ impl User {
     /// The same from this address.
     #[must_use]
     pub fn start_from(node: SocketAddr, from: IpAddr, key: Keypair) -> Self {
-        let over = Arc::<AtomicBool>::default();
-        let (one, other) = (Arc::clone(&over), Arc::clone(&over));
         Self {
-            work: std::thread::spawn(move || send_until(&one, node, from, Actor::new(key))),
-            looks: std::thread::spawn(move || look_until(&other, node, from)),
-            over,
+            work: Worker::start(move |over| send_until(over, node, from, Actor::new(key))),
+            looks: Worker::start(move |over| look_until(over, node, from)),
         }
     }
 
     /// Ends the user's work when all that was sent is in blocks; answers what the user saw.
     pub fn stop(self) -> anyhow::Result<Seen> {
-        self.over.store(true, Ordering::Relaxed);
-        let sent = joined(self.work.join(), "the user").context("the honest user")?;
-        let looks = joined(self.looks.join(), "the user").context("asking for readiness")?;
+        self.looks.tell();
+        let sent = self.work.stop().context("the honest user")?;
+        let looks = self.looks.stop().context("asking for readiness")?;
         let mut submit: Vec<_> = sent.iter().map(|it| it.submit).collect();
         let mut inclusion: Vec<_> = sent.iter().map(|it| it.inclusion).collect();
         submit.sort_unstable();
@@ -114,7 +108,7 @@ impl User {
     /// Lets the user work for so long, then ends it.
     pub fn work_for(self, time: Duration) -> anyhow::Result<Seen> {
         let end = Instant::now() + time;
-        while Instant::now() < end && !self.work.is_finished() {
+        while Instant::now() < end && !self.work.has_ended() {
             // The time of a measurement.
             std::thread::sleep(PAUSE);
         }

@@ -16,11 +16,10 @@ use testkit::net::Member;
 use testkit::parallel;
 use testkit::suite::say;
 use testkit::workload::keys;
-use types::tx::Protection;
-use types::{Body, Keypair};
+use types::Keypair;
 
 use super::blobs::{LARGE_CHUNKS, announce, chunk};
-use super::sending::{Asked, Senders, ombra};
+use super::sending::{Senders, ombra, own_run};
 
 /// What a block may work: little more than one large blob takes.
 const BLOCK_WORK: u64 = 20_000;
@@ -92,11 +91,7 @@ impl Attack {
             let text = actor.sign(&chunk(&id, index, LARGE_CHUNKS));
             senders.include(&[text])?;
         }
-        let (max_fee, protection) = (STEPS * 100, Protection::default());
-        let asked = Asked { prompt: "mine", max_fee, max_steps: STEPS, protection };
-        let run = senders.request(&mut actor, &asked)?;
-        let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
-        senders.include(&[claim])?;
+        let run = own_run(&mut senders, &mut actor, STEPS)?;
         let last = actor.sign(&chunk(&id, LARGE_CHUNKS - 1, LARGE_CHUNKS));
         let steps = (0..STEPS).map(|index| actor.sign(&step(run, index, 0)));
         let texts = std::iter::once(last).chain(steps).collect();

@@ -18,7 +18,7 @@ use types::build::Unsigned;
 use types::{Body, Hash, Keypair};
 
 use super::blobs::{announce, chunk};
-use super::sending::{Asked, Senders, ombra, padded_step, payload_bytes, sealed, tipping};
+use super::sending::{Senders, ombra, own_run, padded_step, payload_bytes, sealed, tipping};
 
 /// Accounts without money, each of which tries everything that was free once.
 const POOR: u64 = 100;
@@ -170,18 +170,14 @@ const STEP_BYTES: usize = 2_048;
 /// network fee.
 fn write_as_steps(senders: &mut Senders, mut actor: Actor) -> anyhow::Result<Written> {
     let before = senders.wealth(&actor)?;
-    let (max_fee, protection) = (STEPS * 100, types::tx::Protection::default());
-    let asked = Asked { prompt: "nothing", max_fee, max_steps: STEPS, protection };
-    let run = senders.request(&mut actor, &asked)?;
-    let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
-    senders.include(&[claim])?;
+    let run = own_run(senders, &mut actor, STEPS)?;
     let steps: Vec<_> =
         (0..STEPS).map(|index| padded_step(&mut actor, (run, index), 0, STEP_BYTES)).collect();
     let bytes = size(&steps)?;
     for together in steps.chunks(50) {
         senders.include(together)?;
     }
-    let end = testkit::actor::finish(run, 0, [0, 0, max_fee]);
+    let end = testkit::actor::finish(run, 0, [0, 0, STEPS * 100]);
     let end = actor.sign(&Body::AgentFinish(end));
     senders.include(&[end])?;
     Ok(Written { bytes, burned: before - senders.wealth(&actor)? })

@@ -1,20 +1,18 @@
 //! Votes for forks by whoever has an account, and by one validator of four, of every form that comes to
 //! mind. Nothing may be fixed, and what is kept of them must not grow.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::harness::{Town, User};
-use testkit::http::{self, Connection};
-use testkit::parallel::joined;
+use testkit::parallel::Worker;
 use testkit::suite::say;
 use testkit::workload::keys;
 use types::Keypair;
 
+use super::blobs::Attacker;
 use super::sending::sealed;
 
 /// How long the attack lasts.
@@ -30,32 +28,22 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let user = User::start(town.node(0)?.rpc, all.pop().context("a key")?);
     // One validator is among them.
     all.push(town.node(3)?.validator_key()?);
-    let over = Arc::<AtomicBool>::default();
     let height = town.node(0)?.height()?;
-    let attackers: Vec<JoinHandle<anyhow::Result<u64>>> = all
-        .into_iter()
-        .enumerate()
-        .map(|(number, key)| {
-            let rpc = town.node(number % 4).map(|node| node.rpc);
-            let over = Arc::clone(&over);
-            std::thread::spawn(move || {
-                let mut attacker = Attacker { key, nonce: 0, connection: Connection::open(rpc?)? };
-                let mut sent = 0;
-                while !over.load(Ordering::Relaxed) {
-                    sent += attacker.vote(height)?;
-                    // The attack is a rate.
-                    std::thread::sleep(PAUSE);
-                }
-                Ok(sent)
-            })
-        })
-        .collect();
-    let seen = user.work_for(TIME)?;
-    over.store(true, Ordering::Relaxed);
-    let mut sent = 0;
-    for attacker in attackers {
-        sent += joined(attacker.join(), "an attacker")?;
+    let mut attackers = Vec::new();
+    for (number, key) in all.into_iter().enumerate() {
+        let mut attacker = Attacker::new(key, town.node(number % 4)?.rpc)?;
+        attackers.push(Worker::start(move |over| {
+            let mut sent = 0;
+            while !over.load(Ordering::Relaxed) {
+                sent += vote(&mut attacker, height)?;
+                // The attack is a rate.
+                std::thread::sleep(PAUSE);
+            }
+            Ok(sent)
+        }));
     }
+    let seen = user.work_for(TIME)?;
+    let sent: u64 = Worker::stop_all(attackers)?.into_iter().sum();
     town.goes_on(&[0, 1, 2, 3], 2)?;
     for node in town.net.running() {
         let forks = node.call("ombra_forks", &json!([]))?;
@@ -70,43 +58,33 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     seen.is_served()
 }
 
-struct Attacker {
-    key: Keypair,
-    nonce: u64,
-    connection: Connection,
+/// Sends some votes in one array; answers how many were accepted.
+fn vote(attacker: &mut Attacker, height: u64) -> anyhow::Result<u64> {
+    let (key, next) = (&attacker.actor.key, attacker.actor.nonce);
+    let texts: Vec<String> = (next..next + BATCH).map(|nonce| sign(key, nonce, height)).collect();
+    let accepted = u64::try_from(attacker.send(&texts)?)?;
+    attacker.actor.nonce += accepted;
+    Ok(accepted)
 }
 
-impl Attacker {
-    /// Sends some votes in one array; answers how many were accepted.
-    fn vote(&mut self, height: u64) -> anyhow::Result<u64> {
-        let texts: Vec<String> = (0..BATCH).map(|at| self.sign(self.nonce + at, height)).collect();
-        let answer: Value = serde_json::from_str(&self.connection.post(&http::send_body(&texts))?)?;
-        let answers = answer.as_array().into_iter().flatten();
-        let accepted = answers.filter(|item| item.pointer("/result/hash").is_some()).count();
-        let accepted = u64::try_from(accepted)?;
-        self.nonce += accepted;
-        Ok(accepted)
-    }
-
-    /// A vote of the form that this nonce stands for.
-    fn sign(&self, nonce: u64, height: u64) -> String {
-        let (from, public_key) = (self.key.address(), self.key.public_key());
-        let near = height + 1;
-        let members = match nonce % 10 {
-            0 => format!(r#""forkVote":"v7","forkHeight":{}"#, height + 50_000),
-            1 => format!(r#""forkVote":"v7","forkHeight":{near}"#),
-            2 => r#""forkVote":"v7","forkHeight":9007199254740991"#.to_owned(),
-            3 => format!(r#""forkVote":"v7","forkHeight":"{}""#, height + 50_000),
-            4 => r#""forkVote":null,"forkHeight":[{}]"#.to_owned(),
-            5 => format!(r#""forkVote":"v{nonce}","forkHeight":{}"#, height + 50_000),
-            6 => r#""forkVote":"v7","forkHeight":0"#.to_owned(),
-            7 => format!(r#""forkVote":"{}","forkHeight":1"#, "v7".repeat(4_000)),
-            8 => r#""forkVote":{"forkVote":"v7","forkHeight":1},"forkHeight":1e9"#.to_owned(),
-            _ => format!(r#""forkHeight":{},"forkVote":"v7""#, height + 60_000 + nonce),
-        };
-        let payload = format!(
-            r#"{{"type":"TRANSFER","from":"{from}","to":"{from}","amount":"0","fee":"0","nonce":{nonce},"timestamp":1700000000000,{members},"publicKey":"{public_key}"}}"#
-        );
-        sealed(&self.key, &payload)
-    }
+/// A vote of the form that this nonce stands for.
+fn sign(key: &Keypair, nonce: u64, height: u64) -> String {
+    let (from, public_key) = (key.address(), key.public_key());
+    let near = height + 1;
+    let members = match nonce % 10 {
+        0 => format!(r#""forkVote":"v7","forkHeight":{}"#, height + 50_000),
+        1 => format!(r#""forkVote":"v7","forkHeight":{near}"#),
+        2 => r#""forkVote":"v7","forkHeight":9007199254740991"#.to_owned(),
+        3 => format!(r#""forkVote":"v7","forkHeight":"{}""#, height + 50_000),
+        4 => r#""forkVote":null,"forkHeight":[{}]"#.to_owned(),
+        5 => format!(r#""forkVote":"v{nonce}","forkHeight":{}"#, height + 50_000),
+        6 => r#""forkVote":"v7","forkHeight":0"#.to_owned(),
+        7 => format!(r#""forkVote":"{}","forkHeight":1"#, "v7".repeat(4_000)),
+        8 => r#""forkVote":{"forkVote":"v7","forkHeight":1},"forkHeight":1e9"#.to_owned(),
+        _ => format!(r#""forkHeight":{},"forkVote":"v7""#, height + 60_000 + nonce),
+    };
+    let payload = format!(
+        r#"{{"type":"TRANSFER","from":"{from}","to":"{from}","amount":"0","fee":"0","nonce":{nonce},"timestamp":1700000000000,{members},"publicKey":"{public_key}"}}"#
+    );
+    sealed(key, &payload)
 }

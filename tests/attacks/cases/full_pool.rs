@@ -14,12 +14,13 @@ use testkit::harness::{INCLUSION_P99_MAX, Town};
 use testkit::http::Connection;
 use testkit::net::Member;
 use testkit::node::wait_until;
-use testkit::parallel::joined;
+use testkit::parallel::{at_once, beside};
 use testkit::suite::say;
 use types::tx::Transfer;
 use types::{Amount, Body, Hash, Keypair};
 
 use super::blobs::Attacker;
+use super::sending::{Senders, wealth};
 
 /// Blocks of about 250 transfers, ten a second, so that the strangers can send more than that.
 const PARAMS: &[&str] = &[
@@ -48,19 +49,14 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let node = town.node(0)?;
     let [rich, payer] = people()?;
     let strangers = fund(node, rich.key)?;
-    let before = wealth(node, &strangers)?;
+    let before = wealth(&mut Senders::open(node.rpc)?, &strangers)?;
 
-    let over = AtomicBool::new(false);
-    let (waits, sent) = std::thread::scope(|scope| {
-        let floods: Vec<_> =
-            strangers.iter().map(|key| scope.spawn(|| flood(key, node.rpc, &over))).collect();
-        let waits = pay(node, payer);
-        over.store(true, Ordering::Relaxed);
-        let sent = floods.into_iter().map(|it| joined(it.join(), "a stranger"));
-        let sent = sent.sum::<anyhow::Result<usize>>()?;
-        Ok::<_, anyhow::Error>((waits?, sent))
-    })?;
-    let lost = before - wealth(node, &strangers)?;
+    let (waits, sent) = beside(
+        || pay(node, payer),
+        |over| at_once(&strangers, |_, key| flood(key, node.rpc, over)),
+    )?;
+    let sent: usize = sent.into_iter().sum();
+    let lost = before - wealth(&mut Senders::open(node.rpc)?, &strangers)?;
     let evicted = node.metric("ombra_txpool_evicted_total")?;
     let slowest = waits.iter().max().copied().context("nothing was paid")?;
     say(&format!(
@@ -84,21 +80,11 @@ fn fund(node: &Member, rich: Keypair) -> anyhow::Result<Vec<Keypair>> {
         .map(|stranger| rich.actor.sign(&transfer(stranger.address(), MONEY)))
         .collect();
     ensure!(rich.send(&texts)? == STRANGERS, "the strangers got no money");
+    let mut senders = Senders::open(node.rpc)?;
     wait_until("the strangers to have money", || {
-        Ok(wealth(node, &strangers)? == i128::from(MONEY) * i128::try_from(STRANGERS)?)
+        Ok(wealth(&mut senders, &strangers)? == i128::from(MONEY) * i128::try_from(STRANGERS)?)
     })?;
     Ok(strangers)
-}
-
-/// What these accounts have in the last block, in micro.
-fn wealth(node: &Member, keys: &[Keypair]) -> anyhow::Result<i128> {
-    let mut sum = 0;
-    for key in keys {
-        let account = node.call("ombra_getAccount", &json!([key.address().to_string()]))?;
-        let balance = account.get("balance").and_then(Value::as_str).context("a balance")?;
-        sum += balance.parse::<i128>()?;
-    }
-    Ok(sum)
 }
 
 /// Sends transfers to itself that offer nothing, as fast as they are taken.

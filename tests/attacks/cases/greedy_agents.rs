@@ -13,7 +13,7 @@ use testkit::harness::{Town, User};
 use testkit::http::Connection;
 use testkit::miners::{Miner, MinerHome};
 use testkit::node::{program, wait_until};
-use testkit::parallel::joined;
+use testkit::parallel::beside;
 use testkit::process;
 use testkit::script::{Model, Question, Reply};
 use testkit::suite::say;
@@ -79,13 +79,7 @@ fn play(rpc: SocketAddr, miners: &[Miner]) -> anyhow::Result<String> {
         let count = listed["items"].as_array().map_or(0, Vec::len);
         Ok(count == MINERS.len())
     })?;
-    let over = AtomicBool::new(false);
-    let (greedy, paid) = std::thread::scope(|scope| {
-        let greedy = scope.spawn(|| attack(rpc, &over));
-        let paid = pay(rpc);
-        over.store(true, Ordering::Relaxed);
-        Ok::<_, anyhow::Error>((joined(greedy.join(), "the attacker")?, paid?))
-    })?;
+    let (paid, greedy) = beside(|| pay(rpc), |over| attack(rpc, over))?;
     let mut peaks = Vec::new();
     for miner in miners {
         let peak = process::peak_rss_kb(miner.pid())?;

@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::harness::{Town, User};
 use testkit::miners::{MinerHome, Requester, Wish};
-use testkit::parallel::at_once;
+use testkit::parallel::{at_once, beside};
 use testkit::script::{Model, Question, Reply};
 use testkit::suite::say;
 use testkit::tool_server::ToolServer;
 use testkit::workload::key;
 
-use super::paid::beside;
+use super::paid::Paid;
 
 /// The accounts: the user, the miner, who attacks (three), who pays.
 const MINER: usize = 1;
@@ -48,9 +48,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let home = MinerHome::new(folder.path(), MINER, rpc, &settings)?;
     let miner = home.start()?;
-    let over = AtomicBool::new(false);
-    let attack = |number, (): &()| attack(ATTACKER + number, rpc, &over);
-    let (paid, attacked) = beside(&over, &home, PAYER, || at_once(&[(); ATTACKERS], attack))?;
+    let (paid, attacked) = beside(
+        || Paid::ask(PAYER, &home),
+        |over| at_once(&[(); ATTACKERS], |number, ()| attack(ATTACKER + number, rpc, over)),
+    )?;
     drop(miner);
     let attacked: usize = attacked.into_iter().sum();
     say(&format!("   {paid} beside {attacked} with long arguments"));

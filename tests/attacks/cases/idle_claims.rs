@@ -17,7 +17,7 @@ use testkit::suite::say;
 use types::tx::Protection;
 use types::{Amount, Body, Hash};
 
-use super::sending::{Asked, Senders};
+use super::sending::{Asked, Senders, claim};
 
 /// How long a claim may stand without a step, in milliseconds: a real chain has 120,000.
 const CLAIM_TTL_MS: u64 = 26_000;
@@ -122,8 +122,7 @@ impl Stage {
         let mut runs = Vec::new();
         for number in 0..RUNS {
             let run = self.request(&format!("{sort} question {number}"), protection)?;
-            let claim = self.idler.sign(&Body::AgentClaim(self.idler.claim(run)));
-            self.senders.include(&[claim])?;
+            claim(&mut self.senders, &mut self.idler, run)?;
             runs.push(run);
         }
         let after = self.wealth()?;

@@ -1,13 +1,10 @@
 //! A paying customer of a miner: how long plain runs take until they are settled.
 
 use std::fmt;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use testkit::miners::{MinerHome, Requester, Wish, text};
-use testkit::parallel::joined;
 
 /// How many runs are asked for.
 const RUNS: usize = 8;
@@ -18,26 +15,14 @@ pub(super) struct Paid {
     most: Duration,
 }
 
-/// Has a development account ask a miner plain questions while somebody attacks it, until `over`.
-pub(super) fn beside<T: Send>(
-    over: &AtomicBool,
-    miner: &MinerHome,
-    account: usize,
-    attack: impl FnOnce() -> anyhow::Result<T> + Send,
-) -> anyhow::Result<(Paid, T)> {
-    std::thread::scope(|scope| {
-        let attack = scope.spawn(attack);
-        let paid = Paid::ask(account, miner.rpc()).map_err(|fault| miner.explain(&fault));
-        over.store(true, Ordering::Relaxed);
-        let attacked = joined(attack.join(), "an attacker")?;
-        Ok((paid?, attacked))
-    })
-}
-
 impl Paid {
-    /// Development account `account` asks plain questions, one after the other.
-    fn ask(account: usize, rpc: SocketAddr) -> anyhow::Result<Self> {
-        let mut requester = Requester::new(account, rpc)?;
+    /// Has development account `account` ask a miner plain questions, one after the other.
+    pub(super) fn ask(account: usize, miner: &MinerHome) -> anyhow::Result<Self> {
+        let paid = Self::ask_all(Requester::new(account, miner.rpc())?);
+        paid.map_err(|fault| miner.explain(&fault))
+    }
+
+    fn ask_all(mut requester: Requester) -> anyhow::Result<Self> {
         let mut took = Vec::new();
         for number in 0..RUNS {
             let began = Instant::now();

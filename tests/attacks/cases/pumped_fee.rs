@@ -8,10 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::actor::{Actor, people, transfer};
+use testkit::actor::{people, transfer};
 use testkit::harness::{Town, User};
-use testkit::http;
-use testkit::net::Member;
 use testkit::node::{wait_for, wait_until};
 use testkit::suite::say;
 use testkit::workload::envelope;
@@ -19,6 +17,7 @@ use types::build::{Envelope, build_tx};
 use types::{Amount, Bid};
 
 use super::blobs::Attacker;
+use super::sending::Senders;
 
 /// Blocks of about forty transfers, so that a payer fills them with little.
 const PARAMS: &[&str] = &[
@@ -54,9 +53,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let to_itself = transfer(honest.address(), 1);
     let waiting = build_tx(&honest.key, &to_itself, &Envelope { bid, ..envelope(honest.nonce) });
     let waiting = node.send(&waiting)?;
-    let before = balance(node, &payer.actor)?;
+    let mut senders = Senders::open(node.rpc)?;
+    let before = senders.wealth(&payer.actor)?;
     let pumping = Instant::now();
-    pump(node, &mut payer)?;
+    pump(&mut senders, &mut payer)?;
     let pumped = pumping.elapsed();
     node.send(&first)?;
     let why = wait_for("the honest transaction to wait", || {
@@ -69,10 +69,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         "everything else to be in blocks",
         || Ok(node.metric("ombra_txpool_pending")? == 0),
     )?;
-    let cost = before - balance(node, &payer.actor)?;
+    let cost = before - senders.wealth(&payer.actor)?;
 
     // Nothing but heartbeats while it waits.
-    let (height, fee) = (node.height()?, base_fee(node)?);
+    let (height, fee) = (node.height()?, senders.base_fee()?);
     ensure!(fee > HIGHEST, "the base fee has fallen to {fee} already: this proves nothing");
     // What must not happen is watched for a while.
     std::thread::sleep(WATCHED);
@@ -91,13 +91,12 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 }
 
 /// Fills blocks until the base fee is so high.
-fn pump(node: &Member, payer: &mut Attacker) -> anyhow::Result<()> {
+fn pump(senders: &mut Senders, payer: &mut Attacker) -> anyhow::Result<()> {
     let begun = Instant::now();
     let address = payer.actor.address();
-    while base_fee(node)? < PUMPED {
+    while senders.base_fee()? < PUMPED {
         ensure!(begun.elapsed() < PUMP_MAX, "the base fee does not rise");
-        let mut connection = http::Connection::open(node.rpc)?;
-        let account = connection.call("ombra_getAccount", &json!([address.to_string()]))?;
+        let account = senders.call("ombra_getAccount", &json!([address]))?;
         let included = account.get("nonce").and_then(Value::as_u64).context("a nonce")?;
         let missing = UNDER_WAY.saturating_sub(payer.actor.nonce.saturating_sub(included));
         let texts: Vec<String> =
@@ -105,18 +104,4 @@ fn pump(node: &Member, payer: &mut Attacker) -> anyhow::Result<()> {
         ensure!(payer.send(&texts)? == texts.len(), "the payer was refused");
     }
     Ok(())
-}
-
-/// What the next block takes, in micro per KiB.
-fn base_fee(node: &Member) -> anyhow::Result<u64> {
-    let schedule = node.call("ombra_feeSchedule", &json!([]))?;
-    let fee = schedule.get("baseFee").context("no base fee")?;
-    let fee = fee.as_u64().or_else(|| fee.as_str().and_then(|text| text.parse().ok()));
-    fee.context("a base fee that is no number")
-}
-
-/// What an account has in the last block, in micro.
-fn balance(node: &Member, actor: &Actor) -> anyhow::Result<i128> {
-    let account = node.call("ombra_getAccount", &json!([actor.address().to_string()]))?;
-    Ok(account.get("balance").and_then(Value::as_str).context("a balance")?.parse()?)
 }

@@ -2,13 +2,12 @@
 //! In the first release each block of each of them took a thread of the pool that consensus used.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use testkit::harness::{Load, Town, User};
+use testkit::parallel::Worker;
 use testkit::suite::say;
 use testkit::websocket::WebSocket;
 use testkit::workload::key;
@@ -39,9 +38,11 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     load.stop()?;
 
     let node = town.node(0)?.rpc;
-    let attack = Attack::start(node);
+    let addresses = (0..ADDRESSES).flat_map(|it| std::iter::repeat_n(11 + it, SOCKETS));
+    let attack = addresses.map(|last| Worker::start(move |over| replay_all(node, last, over)));
+    let attackers: Vec<Worker<usize>> = attack.collect();
     let seen = User::start(node, key(4)?).work_for(TIME);
-    let begun = attack.stop()?;
+    let begun: usize = Worker::stop_all(attackers)?.into_iter().sum();
     let seen = seen?;
     let height = town.height(&[0])?;
     say(&format!("   {begun} replays of {height} blocks were begun from {ADDRESSES} addresses"));
@@ -49,40 +50,17 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     seen.is_served()
 }
 
-struct Attack {
-    over: Arc<AtomicBool>,
-    begun: Arc<AtomicUsize>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Attack {
-    fn start(node: SocketAddr) -> Self {
-        let (over, begun) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
-        let addresses = (0..ADDRESSES).flat_map(|it| std::iter::repeat_n(11 + it, SOCKETS));
-        let threads = addresses.map(|last| {
-            let (over, begun) = (Arc::clone(&over), Arc::clone(&begun));
-            let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
-            std::thread::spawn(move || {
-                while !over.load(Ordering::Relaxed) {
-                    // Whoever is turned away comes again.
-                    if replay(node, from, &over, &begun).is_err() {
-                        // The pause of a loop that is bounded by the attack's time.
-                        std::thread::sleep(Duration::from_millis(100));
-                    }
-                }
-            })
-        });
-        let threads = threads.collect();
-        Self { over, begun, threads }
-    }
-
-    fn stop(self) -> anyhow::Result<usize> {
-        self.over.store(true, Ordering::Relaxed);
-        for thread in self.threads {
-            thread.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?;
+/// Begins replays from an address until it is over; answers how many.
+fn replay_all(node: SocketAddr, last: u8, over: &AtomicBool) -> anyhow::Result<usize> {
+    let (from, mut begun) = (IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)), 0);
+    while !over.load(Ordering::Relaxed) {
+        // Whoever is turned away comes again.
+        if replay(node, from, over, &mut begun).is_err() {
+            // The pause of a loop that is bounded by the attack's time.
+            std::thread::sleep(Duration::from_millis(100));
         }
-        Ok(self.begun.load(Ordering::Relaxed))
     }
+    Ok(begun)
 }
 
 /// Opens a WebSocket, begins replays for an account that nobody has, and waits a little.
@@ -90,7 +68,7 @@ fn replay(
     node: SocketAddr,
     from: IpAddr,
     over: &AtomicBool,
-    begun: &AtomicUsize,
+    begun: &mut usize,
 ) -> anyhow::Result<()> {
     let mut socket = WebSocket::open_from(from, node)?;
     let filter = json!({ "fromBlock": 1, "address": Address::new([7; 20]) });
@@ -99,7 +77,7 @@ fn replay(
             return Ok(());
         }
         socket.subscribe("transactions", &filter)?;
-        begun.fetch_add(1, Ordering::Relaxed);
+        *begun += 1;
     }
     for _ in 0..20 {
         if over.load(Ordering::Relaxed) {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::ensure;
 use testkit::harness::{Town, User};
 use testkit::miners::{MinerHome, Requester, Wish, text};
+use testkit::parallel::beside;
 use testkit::script::{Model, Question, Reply};
 use testkit::suite::say;
 use testkit::workload::key;
 
-use super::paid::beside;
+use super::paid::Paid;
 
 /// The accounts: the user, the miner, who poisons, who pays.
 const MINER: usize = 1;
@@ -43,8 +44,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let home = MinerHome::new(folder.path(), MINER, rpc, &settings)?;
     let miner = home.start()?;
-    let over = AtomicBool::new(false);
-    let (paid, poisoned) = beside(&over, &home, PAYER, || poison(rpc, &over))?;
+    let (paid, poisoned) = beside(|| Paid::ask(PAYER, &home), |over| poison(rpc, over))?;
     miner.stop()?;
     say(&format!("   {paid} while {poisoned} made the server fail"));
     let seen = user.tell("meanwhile")?;

@@ -5,7 +5,7 @@ use testkit::actor::{Actor, plain_step, tool_call};
 pub(super) use testkit::senders::{Asked, Senders};
 use testkit::workload::envelope;
 use types::build::{Envelope, build_tx};
-use types::tx::AgentStep;
+use types::tx::{AgentStep, Protection};
 use types::{Amount, Bid, Body, Hash, Keypair, transaction};
 
 /// Micro-OMBRA of an OMBRA.
@@ -58,6 +58,29 @@ const NAME_BYTES_MAX: usize = 256;
 /// The size of a text by docs/protocol.md section 15: in the text, hash and signature stand as hex.
 pub(super) const fn payload_bytes(text: &str) -> usize {
     text.len().saturating_sub(217 - 64)
+}
+
+/// Claims a run, and waits until that is in a block.
+pub(super) fn claim(senders: &mut Senders, miner: &mut Actor, run: Hash) -> anyhow::Result<()> {
+    let text = miner.sign(&Body::AgentClaim(miner.claim(run)));
+    senders.include(&[text])
+}
+
+/// A run of so many steps of somebody who asks for it and claims it.
+pub(super) fn own_run(
+    senders: &mut Senders,
+    actor: &mut Actor,
+    max_steps: u64,
+) -> anyhow::Result<Hash> {
+    let (max_fee, protection) = (max_steps * 100, Protection::default());
+    let run = senders.request(actor, &Asked { prompt: "mine", max_fee, max_steps, protection })?;
+    claim(senders, actor, run)?;
+    Ok(run)
+}
+
+/// What all of these have together, in micro.
+pub(super) fn wealth(senders: &mut Senders, keys: &[Keypair]) -> anyhow::Result<i128> {
+    keys.iter().map(|key| senders.wealth_of(key.address())).sum()
 }
 
 /// Micro as OMBRA, for people.

@@ -3,16 +3,14 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
 use testkit::harness::{Load, Town, User};
 use testkit::http::{Connection, call_body, connect_from};
-use testkit::parallel::joined;
+use testkit::parallel::{Worker, at_once};
 use testkit::suite::say;
 use testkit::workload::key;
 
@@ -42,12 +40,9 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     // Blocks with several transfers each, whose events are no small answers.
     let load = Load::start(&town.net, &[0], 8, Duration::ZERO)?;
     load.confirms(20)?;
-    let listener = Watcher::start(move |over| listen(node, over));
-    #[expect(clippy::needless_collect, reason = "all start before one is waited for")]
-    let slow: Vec<_> = (0..SLOW).map(|_| std::thread::spawn(move || slow_reader(node))).collect();
-    let slow = slow.into_iter().map(|thread| joined(thread.join(), "an attacker"));
-    let slow = slow.collect::<anyhow::Result<Vec<_>>>()?;
-    let asker = Watcher::start(move |over| ask(node, over));
+    let listener = Worker::start(move |over| listen(node, over));
+    let slow = at_once(&[(); SLOW], |_, ()| slow_reader(node))?;
+    let asker = Worker::start(move |over| ask(node, over));
     let seen = User::start(node, key(8)?).work_for(TIME);
     let (answered, busy) = asker.stop()?;
     let (events, gap) = listener.stop()?;
@@ -77,25 +72,6 @@ fn slow_reader(node: SocketAddr) -> anyhow::Result<TcpStream> {
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     stream.peek(&mut [0])?;
     Ok(stream)
-}
-
-/// Somebody who looks at something until told to stop.
-struct Watcher<T> {
-    over: Arc<AtomicBool>,
-    thread: JoinHandle<anyhow::Result<T>>,
-}
-
-impl<T: Send + 'static> Watcher<T> {
-    fn start(work: impl FnOnce(&AtomicBool) -> anyhow::Result<T> + Send + 'static) -> Self {
-        let over = Arc::<AtomicBool>::default();
-        let told = Arc::clone(&over);
-        Self { over, thread: std::thread::spawn(move || work(&told)) }
-    }
-
-    fn stop(self) -> anyhow::Result<T> {
-        self.over.store(true, Ordering::Relaxed);
-        joined(self.thread.join(), "a watcher")
-    }
 }
 
 /// Asks for an answer that is not small, again and again: how often it came, and how often BUSY.

@@ -8,8 +8,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -17,13 +16,13 @@ use serde_json::{Value, json};
 use testkit::actor::{Actor, finish, step};
 use testkit::harness::{FAST, Town};
 use testkit::net::NetOptions;
-use testkit::parallel::joined;
+use testkit::parallel::Worker;
 use testkit::suite::say;
 use testkit::workload::keys;
-use types::tx::{Protection, Transfer};
+use types::tx::Transfer;
 use types::{Amount, Body, Hash, Keypair};
 
-use super::sending::{Asked, Senders, ombra, padded_step, tipping};
+use super::sending::{Senders, ombra, own_run, padded_step, tipping, wealth};
 
 /// Blocks and a pool so small that an attacker fills both.
 const SMALL: [&str; 4] =
@@ -68,18 +67,22 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
         steppers.push(prepared(&mut senders, pop(&mut all)?)?);
     }
 
-    let (full, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
-    let before = balances(&mut senders, &all)?;
-    let payers: Vec<_> = all.iter().map(|key| pay(rpc, key.clone(), &full, &over)).collect();
+    let before = wealth(&mut senders, &all)?;
+    let full = Arc::<AtomicBool>::default();
+    let pay = |key: &Keypair| {
+        let (key, full) = (key.clone(), Arc::clone(&full));
+        Worker::start(move |over| pay(rpc, key, &full, over))
+    };
+    let mut attackers: Vec<Worker<()>> = all.iter().map(pay).collect();
     testkit::node::wait_until("a full pool", || {
-        ensure!(!payers.iter().any(JoinHandle::is_finished), "a payer has given up");
-        Ok(full.load(Ordering::Relaxed) > 0)
+        ensure!(!attackers.iter().any(Worker::has_ended), "a payer has given up");
+        Ok(full.load(Ordering::Relaxed))
     })?;
     let mut parts = work.chunks(RUNS);
     let mut part = || parts.next().context("runs");
     let started = Instant::now();
     let plain = settle(&mut senders, &mut miner, part()?, 0)?;
-    let paid = before - balances(&mut senders, &all)?;
+    let paid = before - wealth(&mut senders, &all)?;
     let base_fee = senders.base_fee().unwrap_or_default();
     plain.tell("a full pool and full blocks");
     say(&format!(
@@ -88,16 +91,14 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
         started.elapsed()
     ));
     let runs: Vec<Hash> = steppers.iter().map(|(run, _)| *run).collect();
-    let stepping: Vec<_> = steppers.into_iter().map(|(_, it)| flood(rpc, it, &over)).collect();
+    let flood = |(_, texts)| Worker::start(move |over| flood(rpc, texts, over));
+    attackers.extend(steppers.into_iter().map(flood));
     let dear = settle(&mut senders, &mut miner, part()?, DEAR)?;
     dear.tell("a tenth full of the attacker's steps, too; the miner tips");
     let cheap = settle(&mut senders, &mut miner, part()?, 0)?;
     cheap.tell("the same; the miner tips nothing");
     let stepped = steps(&mut senders, &runs)?;
-    over.store(true, Ordering::Relaxed);
-    for each in stepping.into_iter().chain(payers) {
-        joined(each.join(), "an attacker")?;
-    }
+    Worker::stop_all(attackers)?;
     let all_steps = STEPS * u64::try_from(STEPPERS)?;
     say(&format!(
         "   {stepped} of the attacker's {all_steps} steps were in blocks by then, for {} micro each",
@@ -113,10 +114,6 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
 
 fn pop(keys: &mut Vec<Keypair>) -> anyhow::Result<Keypair> {
     keys.pop().context("a key")
-}
-
-fn balances(senders: &mut Senders, keys: &[Keypair]) -> anyhow::Result<i128> {
-    keys.iter().map(|key| senders.wealth(&Actor::new(key.clone()))).sum()
 }
 
 /// Runs that the miner has claimed.
@@ -216,28 +213,20 @@ fn report(
 }
 
 /// Keeps the pool full with transfers that tip, until it is over.
-fn pay(
-    rpc: SocketAddr,
-    key: Keypair,
-    full: &Arc<AtomicU64>,
-    over: &Arc<AtomicBool>,
-) -> JoinHandle<anyhow::Result<()>> {
-    let (full, over) = (Arc::clone(full), Arc::clone(over));
-    std::thread::spawn(move || {
-        let (mut senders, mut actor) = (Senders::open(rpc)?, Actor::new(key));
-        let to = actor.address();
-        let body = Body::Transfer(Transfer::new(to, Amount::new(1), Amount::new(TIP)));
-        let mut texts = Vec::new();
-        while !over.load(Ordering::Relaxed) {
-            while texts.len() < TOGETHER {
-                texts.push(actor.sign(&body));
-            }
-            if !offer(&mut senders, &mut texts)? {
-                full.fetch_add(1, Ordering::Relaxed);
-            }
+fn pay(rpc: SocketAddr, key: Keypair, full: &AtomicBool, over: &AtomicBool) -> anyhow::Result<()> {
+    let (mut senders, mut actor) = (Senders::open(rpc)?, Actor::new(key));
+    let to = actor.address();
+    let body = Body::Transfer(Transfer::new(to, Amount::new(1), Amount::new(TIP)));
+    let mut texts = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        while texts.len() < TOGETHER {
+            texts.push(actor.sign(&body));
         }
-        Ok(())
-    })
+        if !offer(&mut senders, &mut texts)? {
+            full.store(true, Ordering::Relaxed);
+        }
+    }
+    Ok(())
 }
 
 /// Offers the first of these texts of one sender and keeps those that were not taken. Answers whether
@@ -268,27 +257,16 @@ fn steps(senders: &mut Senders, runs: &[Hash]) -> anyhow::Result<u64> {
 /// A run of somebody who asks for it and claims it, and all its steps, which tip.
 fn prepared(senders: &mut Senders, key: Keypair) -> anyhow::Result<(Hash, Vec<String>)> {
     let mut actor = Actor::new(key);
-    let (max_fee, protection) = (STEPS * 100, Protection::default());
-    let asked = Asked { prompt: "mine", max_fee, max_steps: STEPS, protection };
-    let run = senders.request(&mut actor, &asked)?;
-    let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
-    senders.include(&[claim])?;
+    let run = own_run(senders, &mut actor, STEPS)?;
     let steps = (0..STEPS).map(|index| padded_step(&mut actor, (run, index), STEP_TIP, STEP_BYTES));
     Ok((run, steps.collect()))
 }
 
 /// Brings an attacker's steps in, until it is over.
-fn flood(
-    rpc: SocketAddr,
-    mut texts: Vec<String>,
-    over: &Arc<AtomicBool>,
-) -> JoinHandle<anyhow::Result<()>> {
-    let over = Arc::clone(over);
-    std::thread::spawn(move || {
-        let mut senders = Senders::open(rpc)?;
-        while !texts.is_empty() && !over.load(Ordering::Relaxed) {
-            offer(&mut senders, &mut texts)?;
-        }
-        Ok(())
-    })
+fn flood(rpc: SocketAddr, mut texts: Vec<String>, over: &AtomicBool) -> anyhow::Result<()> {
+    let mut senders = Senders::open(rpc)?;
+    while !texts.is_empty() && !over.load(Ordering::Relaxed) {
+        offer(&mut senders, &mut texts)?;
+    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ use testkit::suite::say;
 use types::tx::Protection;
 use types::{Amount, Body, Hash, Keypair};
 
-use super::sending::{Asked, Senders};
+use super::sending::{Asked, Senders, claim};
 
 /// How often each way is tried.
 const RUNS: u64 = 5;
@@ -98,8 +98,7 @@ impl Stage {
         let before = self.wealth()?;
         for number in 0..RUNS {
             let run = self.request(200 + number, Self::protection())?;
-            let claim = self.thief.sign(&Body::AgentClaim(self.thief.claim(run)));
-            self.senders.include(&[claim])?;
+            claim(&mut self.senders, &mut self.thief, run)?;
             let greedy = self.thief.draft(&step(run, 0, MAX_FEE - 100));
             self.senders.refused(&greedy, "TOKENS_LIMIT")?;
             let rest = MAX_FEE - STEP_TOKENS - 100;
