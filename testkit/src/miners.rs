@@ -12,7 +12,7 @@ use types::{Address, Body, Hash, Keypair};
 
 use crate::actor::Actor;
 use crate::http::{self, Connection};
-use crate::node::{program, wait_for};
+use crate::node::{program, wait_for, wait_until};
 use crate::process::{Process, last_lines, lines_to, output};
 use crate::workload::key;
 
@@ -270,4 +270,19 @@ pub fn micro(record: &Value, member: &str) -> anyhow::Result<u64> {
         Some(Ok(micro)) => Ok(micro),
         Some(Err(_)) | None => bail!("{member} is no amount in {record}"),
     }
+}
+
+/// A fault, with the last lines of the logs of all these miners.
+#[must_use]
+pub fn explain_all(miners: &[MinerHome], fault: anyhow::Error) -> anyhow::Error {
+    miners.iter().fold(fault, |fault, miner| miner.explain(&fault))
+}
+
+/// Waits until so many miners offer to execute this.
+pub fn wait_for_offers(node: SocketAddr, executor: &str, count: usize) -> anyhow::Result<()> {
+    let mut connection = Connection::open(node)?;
+    wait_until(&format!("{count} offers for {executor}"), || {
+        let listed = connection.call("ombra_listOffers", &json!({ "executor": executor }))?;
+        Ok(listed["items"].as_array().map_or(0, Vec::len) == count)
+    })
 }

@@ -5,6 +5,7 @@ use anyhow::{Context, ensure};
 use fixtures::{EXECUTOR, MANIFEST, PER_CALL};
 use serde_json::{Value, json};
 use testkit::actor::Actor;
+use testkit::metadata::{method, of_model};
 use testkit::node::wait_for;
 use types::ids;
 use types::tx::{AgentCall, AgentRegister, CallReveal, HexBytes, WorkLimits};
@@ -33,16 +34,13 @@ pub(crate) fn open(
     miners: std::ops::Range<usize>,
 ) -> anyhow::Result<String> {
     let owner = &mut scene.people[0];
-    let metadata = json!({
-        "name": name, "description": DESCRIPTION, "version": "1.0.0",
-        "container_image": format!("ombra-model:{MANIFEST}"), "tags": ["reviews"], "royalty": "500",
-        "executor": { "kind": "model", "model": MANIFEST, "basePrompt": "", "tools": ["math_eval"],
-            "maxIterations": 1, "maxOutputTokens": 9 },
-        "abi": [{ "type": "function", "name": "judge",
-            "inputs": [{ "name": "review", "type": "string" }, { "name": "stars", "type": "uint8" },
-                { "name": "lines", "type": "string[]" }],
-            "outputs": [{ "name": "verdict", "type": "string" }, { "name": "good", "type": "bool" }] }],
-    });
+    let inputs = [("review", "string"), ("stars", "uint8"), ("lines", "string[]")];
+    let judge = method("judge", &inputs, &[("verdict", "string"), ("good", "bool")]);
+    let mut metadata = of_model(name, &MANIFEST.to_string(), &[judge]);
+    metadata["description"] = json!(DESCRIPTION);
+    metadata["executor"]["tools"] = json!(["math_eval"]);
+    metadata["tags"] = json!(["reviews"]);
+    metadata["royalty"] = json!("500");
     let agent_id = ids::compute_agent_id(&owner.address(), name);
     let register = AgentRegister { agent_id, metadata: metadata.to_string() };
     let mut texts = vec![owner.sign_on(CHAIN, &Body::AgentRegister(register))];
@@ -105,6 +103,17 @@ pub(crate) fn speak(
     said: &[(usize, Said)],
 ) -> anyhow::Result<()> {
     include(scene, call_id, round, said, |_, reveal| Body::CallReveal(reveal))
+}
+
+/// Members commit to what they say, and show it.
+pub(crate) fn answer(
+    scene: &mut Scene,
+    call_id: &str,
+    round: u64,
+    said: &[(usize, Said)],
+) -> anyhow::Result<()> {
+    commit(scene, call_id, round, said)?;
+    speak(scene, call_id, round, said)
 }
 
 /// Has each member send what `body` makes of its answer.

@@ -1,11 +1,12 @@
 //! The folder that `ombra testnet` writes, and the containers that Compose makes of it.
 
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context;
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::client;
 use testkit::docker::docker;
 use testkit::net::{Member, free_ports};
 use testkit::node::{binary, wait_until};
@@ -64,9 +65,7 @@ impl<'a> Testnet<'a> {
 
     /// Runs a command of the program, as a client on this machine.
     pub(crate) fn client(&self, node: usize, arguments: &[&str]) -> anyhow::Result<String> {
-        let url = format!("http://{}", self.members[node].rpc);
-        let mut command = Command::new(binary());
-        run(command.args(arguments).args(["--rpc", &url]).stdin(Stdio::null()))
+        client::told(self.members[node].rpc, arguments)
     }
 
     /// The container of a service, running or not.

@@ -22,6 +22,7 @@ use testkit::actor::Actor;
 use testkit::breakpoint::lock;
 use testkit::market::Saying;
 pub(crate) use testkit::market::{PER_CALL, REVEAL_FEE, ROYALTY, VERSION};
+use testkit::metadata::{method, of_model};
 use testkit::miners::text;
 use testkit::node::wait_until;
 use testkit::senders::Senders;
@@ -262,25 +263,11 @@ fn manifest() -> Hash {
 }
 
 fn metadata() -> String {
-    let manifest = manifest();
-    let parameter = |name: &str, of_type: &str| json!({ "name": name, "type": of_type });
-    json!({
-        "name": "judge",
-        "description": "Judges what it is told.",
-        "version": VERSION,
-        "container_image": format!("ombra-model:{manifest}"),
-        "executor": {
-            "kind": "model", "model": manifest, "basePrompt": "Judge.", "tools": [],
-            "maxIterations": 1, "maxOutputTokens": 16,
-        },
-        "royalty": ROYALTY.to_string(),
-        "abi": [{
-            "type": "function",
-            "name": "judge",
-            "description": "Judges one review.",
-            "inputs": [parameter("review", "string")],
-            "outputs": [parameter("verdict", "string"), parameter("letters", "uint16")],
-        }],
-    })
-    .to_string()
+    let outputs = [("verdict", "string"), ("letters", "uint16")];
+    let mut judge = method("judge", &[("review", "string")], &outputs);
+    judge["description"] = json!("Judges one review.");
+    let mut agent = of_model("judge", &manifest().to_string(), &[judge]);
+    agent["description"] = json!("Judges what it is told.");
+    agent["royalty"] = json!(ROYALTY.to_string());
+    agent.to_string()
 }

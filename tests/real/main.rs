@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
+use testkit::client;
 use testkit::http::Connection;
 use testkit::node::{DevOptions, Node, program, wait_for};
 use testkit::process::{Process, Signal};
@@ -153,18 +154,14 @@ fn ctrl_c_in_the_middle_of_the_run_stops_everything_in_order() -> anyhow::Result
 fn the_miner_beside_a_chain_for_one_person_works_for_whoever_asks() -> anyhow::Result<()> {
     let options = DevOptions::from_environment();
     let node = Node::start(DevOptions { more: vec!["--miner".into()], ..options })?;
-    let rpc = format!("http://{}", node.rpc);
-    let arguments = ["run", "How much is 6 * 7?", "--max-fee", "10000"];
-    let more = ["--dev", "0", "--rpc", &rpc, "--json", "--timeout", "300"];
-    let asked = node.ombra(&[&arguments[..], &more].concat())?;
-    anyhow::ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    let run: Value = serde_json::from_slice(&asked.stdout)?;
+    let question = ["run", "How much is 6 * 7?", "--max-fee", "10000"];
+    let more = ["--dev", "0", "--json", "--timeout", "300"];
+    let run = client::told(node.rpc, &[&question[..], &more].concat())?;
+    let run: Value = serde_json::from_str(&run)?;
     assert!(run["finalAnswerInline"].as_str().unwrap().contains("42"), "{run}");
     // It can be asked how it is, like a miner of its own.
     let journals = node.data().join("miner").display().to_string();
-    let asked =
-        node.ombra(&["miner", "status", "--json", "--rpc", &rpc, "--data-dir", &journals])?;
-    let status: Value = serde_json::from_slice(&asked.stdout)?;
+    let status = client::answered(node.rpc, &["miner", "status", "--data-dir", &journals])?;
     assert_eq!(Some(node.pid().into()), status["process"]["pid"].as_u64(), "{status}");
     Ok(())
 }

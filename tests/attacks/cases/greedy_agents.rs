@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use testkit::client;
 use testkit::harness::{Town, User};
-use testkit::http::Connection;
-use testkit::miners::{Miner, MinerHome};
-use testkit::node::{program, wait_until};
+use testkit::metadata::method;
+use testkit::miners::{Miner, MinerHome, explain_all};
 use testkit::parallel::beside;
 use testkit::process;
 use testkit::script::{Model, Question, Reply};
@@ -65,7 +65,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let homes = MINERS.into_iter().map(home).collect::<anyhow::Result<Vec<_>>>()?;
     let miners = homes.iter().map(MinerHome::start).collect::<anyhow::Result<Vec<_>>>()?;
     let told = play(rpc, &miners);
-    let told = told.map_err(|fault| homes.iter().fold(fault, |fault, it| it.explain(&fault)))?;
+    let told = told.map_err(|fault| explain_all(&homes, fault))?;
     say(&format!("   {told}"));
     miners.into_iter().try_for_each(Miner::stop)?;
     let seen = user.tell("meanwhile")?;
@@ -73,12 +73,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 }
 
 fn play(rpc: SocketAddr, miners: &[Miner]) -> anyhow::Result<String> {
-    wait_until("the offers of all miners", || {
-        let filter = json!({ "executor": "wasm-1" });
-        let listed = Connection::open(rpc)?.call("ombra_listOffers", &filter)?;
-        let count = listed["items"].as_array().map_or(0, Vec::len);
-        Ok(count == MINERS.len())
-    })?;
+    testkit::miners::wait_for_offers(rpc, "wasm-1", MINERS.len())?;
     let (paid, greedy) = beside(|| pay(rpc), |over| attack(rpc, over))?;
     let mut peaks = Vec::new();
     for miner in miners {
@@ -131,19 +126,8 @@ fn pay(rpc: SocketAddr) -> anyhow::Result<Duration> {
 
 /// A call of a committee of all miners, once it is decided.
 fn call(rpc: SocketAddr, account: usize, what: &[&str], more: &[&str]) -> anyhow::Result<Value> {
-    let account = account.to_string();
-    let options = ["--dev", account.as_str(), "--json", "--anyway"];
-    let told = ombra(rpc, &[&["call"], what, &options, more].concat())?;
-    serde_json::from_str(told.0.trim()).with_context(|| format!("{}{}", told.0, told.1))
-}
-
-/// What a command prints, and what it says besides.
-fn ombra(rpc: SocketAddr, arguments: &[&str]) -> anyhow::Result<(String, String)> {
-    let mut command = program();
-    let output =
-        process::output(command.args(arguments).args(["--rpc", &format!("http://{rpc}")]))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok((String::from_utf8(output.stdout)?, said))
+    let options = ["--dev", &account.to_string(), "--anyway"];
+    client::answered(rpc, &[&["call"], what, &options, more].concat())
 }
 
 const KEYWORDS: &str =
@@ -161,7 +145,7 @@ fn publish(rpc: SocketAddr, folder: &Path, agent: &Program) -> anyhow::Result<()
         "container_image": format!("ombra-blob:{blob}"),
         "executor": { "kind": "wasm", "blobId": blob, "runtime": "wasm-1", "tools": tools },
         "royalty": "0",
-        "abi": [{ "type": "function", "name": "f", "inputs": [], "outputs": [] }],
+        "abi": [method("f", &[], &[])],
     });
     std::fs::write(&metadata, text.to_string())?;
     let path = |path: &Path| path.to_str().map(str::to_owned).context("a path");
@@ -170,10 +154,10 @@ fn publish(rpc: SocketAddr, folder: &Path, agent: &Program) -> anyhow::Result<()
 
 fn publish_file(rpc: SocketAddr, metadata: &str, wasm: &str, blob: &str) -> anyhow::Result<()> {
     let owner = OWNER.to_string();
-    let stored = ombra(rpc, &["tx", "blob", wasm, "--id", blob, "--dev", &owner])?;
-    ensure!(stored.0.contains("can be referenced"), "{}{}", stored.0, stored.1);
-    let published = ombra(rpc, &["agents", "register", metadata, "--dev", &owner])?;
-    ensure!(published.0.contains("AGENT_REGISTER"), "{}{}", published.0, published.1);
+    let stored = client::told(rpc, &["tx", "blob", wasm, "--id", blob, "--dev", &owner])?;
+    ensure!(stored.contains("can be referenced"), "{stored}");
+    let published = client::told(rpc, &["agents", "register", metadata, "--dev", &owner])?;
+    ensure!(published.contains("AGENT_REGISTER"), "{published}");
     Ok(())
 }
 

@@ -146,8 +146,7 @@ pub(super) fn an_answer_is_doubted(scene: &mut Scene) -> anyhow::Result<()> {
 
     let first: Vec<(usize, Said)> =
         market::members(scene, &call, 0)?.into_iter().map(|it| (it, BAD)).collect();
-    market::commit(scene, &call, 0, &first)?;
-    market::speak(scene, &call, 0, &first)?;
+    market::answer(scene, &call, 0, &first)?;
     scene.browser.shows("Appeal the answer")?;
     scene.browser.shows("dreadful")?;
     scene.press("Appeal …")?;
@@ -157,8 +156,7 @@ pub(super) fn an_answer_is_doubted(scene: &mut Scene) -> anyhow::Result<()> {
         market::members(scene, &call, 1)?.into_iter().map(|it| (it, GOOD)).collect();
     ensure!(second.len() == 3, "{second:?}");
     scene.browser.shows("Committee after the appeal")?;
-    market::commit(scene, &call, 1, &second)?;
-    market::speak(scene, &call, 1, &second)?;
+    market::answer(scene, &call, 1, &second)?;
     let bill = market::settled(scene, &call)?;
     ensure!(bill["agreeing"] == 3, "{bill}");
     scene.browser.shows("<b>splendid</b>")?;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use testkit::client;
 use testkit::http::{Connection, send_together_body};
 use testkit::net::{Member, Net, NetOptions, Network};
 use testkit::node::wait_for;
@@ -104,13 +105,10 @@ fn a_newcomer_is_voted_in(scene: &Scene, net: &Net) -> anyhow::Result<()> {
     let newcomer = keys(1)?.remove(0);
     let (key, address) = (newcomer.public_key().to_string(), newcomer.address().to_string());
     for (at, member) in net.members[..3].iter().enumerate() {
-        let rpc = format!("http://{}", member.rpc);
         let file = member.home().join(KEY);
         let file = file.to_str().context("a path in UTF-8")?;
-        let vote =
-            ["tx", "validator-vote", &key, "--power", "1", "--key-file", file, "--rpc", &rpc];
-        let output = scene.node.ombra(&vote)?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let vote = ["tx", "validator-vote", &key, "--power", "1", "--key-file", file];
+        client::told(member.rpc, &vote)?;
         if at == 0 {
             let voter = member.validator_key()?.address().to_string();
             let wanted = [voter.as_str(), &key, "1"];

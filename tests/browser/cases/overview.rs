@@ -38,8 +38,7 @@ pub(super) fn shows_the_latest_runs_and_calls(scene: &mut Scene) -> anyhow::Resu
     let call = market::call(scene, 6, &agent)?;
     let members = market::members(scene, &call, 0)?;
     let said: Vec<_> = members.into_iter().map(|member| (member, VERDICT)).collect();
-    market::commit(scene, &call, 0, &said)?;
-    market::speak(scene, &call, 0, &said)?;
+    market::answer(scene, &call, 0, &said)?;
     market::settled(scene, &call)?;
     scene.load("")?;
     for shown in ["Latest agent runs", "What is 17 * 23?", "Latest calls of agents", "Live"] {

@@ -3,6 +3,7 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::actor;
+use testkit::client;
 
 use crate::scene::Scene;
 use crate::story::{self, Story, Texts};
@@ -168,24 +169,10 @@ fn a_vote_is_shown(scene: &Scene) -> anyhow::Result<()> {
     let set = scene.node.call("ombra_getValidators", &json!([]))?;
     let key = set[0]["publicKey"].as_str().context("a key")?;
     let power = (set[0]["power"].as_u64().context("a power")? + 1).to_string();
-    let (file, rpc) =
-        (scene.node.data().join("keys/validator.key"), format!("http://{}", scene.node.rpc));
+    let file = scene.node.data().join("keys/validator.key");
     let file = file.to_str().context("a path in UTF-8")?;
-    let arguments = [
-        "tx",
-        "validator-vote",
-        key,
-        "--power",
-        &power,
-        "--key-file",
-        file,
-        "--rpc",
-        &rpc,
-        "--json",
-    ];
-    let voted = scene.node.ombra(&arguments)?;
-    ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
-    let answer: Value = serde_json::from_slice(&voted.stdout)?;
+    let vote = ["tx", "validator-vote", key, "--power", &power, "--key-file", file];
+    let answer = client::answered(scene.node.rpc, &vote)?;
     let hash = answer["hash"].as_str().with_context(|| answer.to_string())?;
     scene.go(&format!("tx/{hash}"))?;
     scene.browser.shows("Key of the candidate")?;

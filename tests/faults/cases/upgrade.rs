@@ -8,10 +8,10 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use crate::Extent;
+use testkit::client;
 use testkit::harness::{FAST, Load, Town, catches_up};
 use testkit::net::{Member, NetOptions};
-use testkit::node::{binary, program, wait_for, wait_until};
-use testkit::process;
+use testkit::node::{binary, wait_for, wait_until};
 use testkit::suite::needs::{EARLIER, earlier};
 use testkit::suite::say;
 
@@ -116,7 +116,7 @@ fn comes_to_v8(town: &Town) -> anyhow::Result<()> {
 
 fn vote(member: &Member, fork: &str, height: u64) -> anyhow::Result<()> {
     let key = member.home().join("keys/validator.key");
-    let mut command = program();
-    command.args(["tx", "fork-vote", fork, &height.to_string(), "--key-file"]).arg(key);
-    process::run(command.args(["--rpc", &format!("http://{}", member.rpc)])).map(drop)
+    let key = key.to_str().context("a path in UTF-8")?;
+    let height = height.to_string();
+    client::told(member.rpc, &["tx", "fork-vote", fork, &height, "--key-file", key]).map(drop)
 }

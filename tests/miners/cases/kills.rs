@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use testkit::crowd::Crowd;
 use testkit::dice::Dice;
-use testkit::miners::{Miner, MinerHome};
+use testkit::miners::{Miner, MinerHome, explain_all};
 use testkit::parallel::joined;
 use testkit::suite::say;
 
@@ -27,9 +27,9 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<String> {
     let asking = std::thread::spawn(move || Crowd::ask(node, runs));
     let deaths = kill(&mut crowd, &mut miners, &mut dice, extent.seconds)?;
     joined(asking.join(), "a requester")?;
-    crowd.settled(runs).map_err(|fault| explain(&crowd, fault))?;
+    crowd.settled(runs).map_err(|fault| explain_all(&crowd.miners, fault))?;
     miners.into_iter().try_for_each(Miner::stop)?;
-    crowd.check(runs).map_err(|fault| explain(&crowd, fault))?;
+    crowd.check(runs).map_err(|fault| explain_all(&crowd.miners, fault))?;
     let questions = crowd.questions();
     Ok(format!(
         "{runs} runs over {deaths} deaths of miners and one of the node; {questions} questions"
@@ -66,9 +66,4 @@ fn kill(
     }
     ensure!(!node_lives && deaths > 0, "nothing died");
     Ok(deaths)
-}
-
-/// A fault, with what each miner said at last.
-fn explain(crowd: &Crowd, fault: anyhow::Error) -> anyhow::Error {
-    crowd.miners.iter().fold(fault, |fault, miner| miner.explain(&fault))
 }

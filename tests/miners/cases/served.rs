@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::miners::{MinerHome, micro};
-use testkit::node::{DevOptions, Node, wait_until};
+use testkit::client;
+use testkit::metadata::{method, of_model};
+use testkit::miners::{Miner, MinerHome, explain_all, micro, wait_for_offers};
+use testkit::node::{DevOptions, Node};
 
 use super::llama::Llama;
 use crate::Extent;
@@ -32,8 +34,8 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<String> {
     let homes = MINERS.into_iter().map(home).collect::<anyhow::Result<Vec<_>>>()?;
     let miners = homes.iter().map(MinerHome::start).collect::<anyhow::Result<Vec<_>>>()?;
     let told = play(&node, folder.path());
-    let told = told.map_err(|fault| homes.iter().fold(fault, |fault, it| it.explain(&fault)))?;
-    miners.into_iter().try_for_each(testkit::miners::Miner::stop)?;
+    let told = told.map_err(|fault| explain_all(&homes, fault))?;
+    miners.into_iter().try_for_each(Miner::stop)?;
     Ok(told)
 }
 
@@ -41,13 +43,8 @@ fn play(node: &Node, folder: &std::path::Path) -> anyhow::Result<String> {
     let file = folder.join("agent.json");
     std::fs::write(&file, agent().to_string())?;
     let file = file.to_str().context("a folder with a name")?;
-    ombra(node, &["agents", "register", file, "--dev", OWNER])?;
-    let executor = format!("model-1:{MANIFEST}");
-    wait_until("the offers of all miners", || {
-        let listed = node.call("ombra_listOffers", &json!({ "executor": executor }))?;
-        let count = listed["items"].as_array().map_or(0, Vec::len);
-        Ok(count == MINERS.len())
-    })?;
+    client::told(node.rpc, &["agents", "register", file, "--dev", OWNER])?;
+    wait_for_offers(node.rpc, &format!("model-1:{MANIFEST}"), MINERS.len())?;
     collected(node)?;
     structured(node)?;
     compared(node)?;
@@ -99,21 +96,9 @@ fn compared(node: &Node) -> anyhow::Result<()> {
 
 /// A call, once it is settled.
 fn call(node: &Node, method: &str, text: &str, consensus: &str) -> anyhow::Result<Value> {
-    let more = ["--consensus", consensus, "--dev", REQUESTER, "--settled", "--json"];
-    let url = format!("http://{}", node.rpc);
-    let call = [&["call", "geographer", method, text], more.as_slice(), &["--rpc", &url]].concat();
+    let more = ["--consensus", consensus, "--dev", REQUESTER, "--settled"];
     // A call that is not answered ends with a failure, and is told all the same.
-    let output = node.ombra(&call)?;
-    let told = String::from_utf8(output.stdout)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_str(told.trim()).with_context(|| format!("{told}{said}"))
-}
-
-fn ombra(node: &Node, arguments: &[&str]) -> anyhow::Result<()> {
-    let url = format!("http://{}", node.rpc);
-    let output = node.ombra(&[arguments, &["--rpc", &url]].concat())?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    client::answered(node.rpc, &[&["call", "geographer", method, text], more.as_slice()].concat())
 }
 
 fn members(call: &Value) -> anyhow::Result<&[Value]> {
@@ -132,28 +117,10 @@ fn settings(llama: SocketAddr) -> String {
 }
 
 fn agent() -> Value {
-    let method = |name: &str, of_type: &str| {
-        json!({
-            "type": "function",
-            "name": name,
-            "inputs": [{ "name": "question", "type": "string" }],
-            "outputs": [{ "name": "answer", "type": of_type }],
-        })
-    };
-    json!({
-        "name": "geographer",
-        "description": "Answers questions in few words.",
-        "version": "1.0.0",
-        "container_image": format!("ombra-model:{MANIFEST}"),
-        "executor": {
-            "kind": "model",
-            "model": MANIFEST,
-            "basePrompt": "Answer in one short sentence.",
-            "tools": [],
-            "maxIterations": 1,
-            "maxOutputTokens": 48,
-        },
-        "royalty": "0",
-        "abi": [method("capital", "string"), method("count", "uint8")],
-    })
+    let question = [("question", "string")];
+    let methods = [("capital", "string"), ("count", "uint8")]
+        .map(|(name, answer)| method(name, &question, &[("answer", answer)]));
+    let mut agent = of_model("geographer", MANIFEST, &methods);
+    agent["executor"]["maxOutputTokens"] = json!(48);
+    agent
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use testkit::client;
 use testkit::miners::{MinerHome, micro};
 use testkit::node::wait_until;
 use testkit::senders::Senders;
@@ -105,11 +106,8 @@ fn verify(stage: &Stage, record: &Value) -> anyhow::Result<()> {
     if let Some(model) = &model {
         arguments.extend(["--model", model]);
     }
-    let ran = stage.ombra(&arguments)?;
-    let told = String::from_utf8_lossy(&ran.stdout);
-    let said = String::from_utf8_lossy(&ran.stderr);
-    let told: Value = serde_json::from_str(&told).with_context(|| said.clone().into_owned())?;
-    ensure!(told["follows"] == true && ran.status.success(), "not verified: {told} {said}");
+    let told: Value = serde_json::from_str(&client::told(stage.rpc(), &arguments)?)?;
+    ensure!(told["follows"] == true, "not verified: {told}");
     Ok(())
 }
 

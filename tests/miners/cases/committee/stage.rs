@@ -7,8 +7,9 @@ use anyhow::{Context as _, anyhow};
 use infer::SMOLLM2_135M_MANIFEST;
 use serde_json::{Value, json};
 use testkit::actor::Actor;
-use testkit::miners::{Miner, MinerHome};
-use testkit::node::{DevOptions, Node, program, wait_until};
+use testkit::metadata::{method, of_model};
+use testkit::miners::{Miner, MinerHome, explain_all, wait_for_offers};
+use testkit::node::{DevOptions, Node, program};
 use testkit::parallel;
 use testkit::process;
 use testkit::script::{Model, Question, Reply};
@@ -134,11 +135,7 @@ impl Stage {
             senders.include(&texts)?;
         }
         for (executor, _) in self.executors() {
-            wait_until(&format!("ten offers for {executor}"), || {
-                let listed = senders.call("ombra_listOffers", &json!({ "executor": executor }))?;
-                let count = listed["items"].as_array().map_or(0, Vec::len);
-                Ok(count == ABSENT)
-            })?;
+            wait_for_offers(self.rpc(), &executor, ABSENT)?;
         }
         Ok(miners)
     }
@@ -152,12 +149,6 @@ impl Stage {
         self.node.rpc
     }
 
-    /// Runs a command of the program against the node.
-    pub(super) fn ombra(&self, arguments: &[&str]) -> anyhow::Result<std::process::Output> {
-        let url = format!("http://{}", self.rpc());
-        self.node.ombra(&[arguments, &["--rpc", &url]].concat())
-    }
-
     /// The home of a miner that is a process.
     pub(super) fn home(&self, account: usize) -> anyhow::Result<&MinerHome> {
         let home = self.homes.iter().find(|home| home.account() == account);
@@ -166,7 +157,7 @@ impl Stage {
 
     /// A fault, with what the miners said at last.
     pub(super) fn explain(&self, fault: &anyhow::Error) -> anyhow::Error {
-        self.homes.iter().fold(anyhow!("{fault:#}"), |fault, home| home.explain(&fault))
+        explain_all(&self.homes, anyhow!("{fault:#}"))
     }
 }
 
@@ -212,26 +203,11 @@ fn settings(account: usize, model: Option<&PathBuf>, server: &Model) -> String {
 
 /// An agent that asks the model for one word.
 fn model_agent() -> Value {
-    json!({
-        "name": "sentiment",
-        "description": "Says whether a review is positive.",
-        "version": "1.0.0",
-        "container_image": format!("ombra-model:{SMOLLM2_135M_MANIFEST}"),
-        "executor": {
-            "kind": "model",
-            "model": SMOLLM2_135M_MANIFEST,
-            "basePrompt": "You judge reviews of books.",
-            "tools": [],
-            "maxIterations": 1,
-            "maxOutputTokens": 16,
-        },
-        "royalty": "100",
-        "abi": [{
-            "type": "function",
-            "name": "isPositive",
-            "description": "Whether a review is positive.",
-            "inputs": [{ "name": "review", "type": "string" }],
-            "outputs": [{ "name": "positive", "type": "bool" }],
-        }],
-    })
+    let mut is_positive = method("isPositive", &[("review", "string")], &[("positive", "bool")]);
+    is_positive["description"] = json!("Whether a review is positive.");
+    let mut agent = of_model("sentiment", &SMOLLM2_135M_MANIFEST.to_string(), &[is_positive]);
+    agent["description"] = json!("Says whether a review is positive.");
+    agent["executor"]["basePrompt"] = json!("You judge reviews of books.");
+    agent["royalty"] = json!("100");
+    agent
 }
