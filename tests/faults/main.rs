@@ -42,6 +42,9 @@ struct Cli {
     inside: Inside,
 }
 
+/// The validators of most chains.
+const ALL: &[usize] = &[0, 1, 2, 3];
+
 /// How thoroughly a fault is tried.
 #[derive(Clone, Copy, Debug)]
 struct Extent {

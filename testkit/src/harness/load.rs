@@ -20,6 +20,10 @@ use super::ledger::Ledger;
 const INCLUDED_MAX: Duration = Duration::from_secs(120);
 /// How long a client waits for a node before it asks again, in milliseconds.
 const WAIT_MS: u64 = 2_000;
+/// The pause of clients at a steady rate.
+const STEADY: Duration = Duration::from_millis(20);
+/// Transfers after which clients are at work.
+const CONFIRMED_FIRST: usize = 20;
 /// A client's pause when a node does not answer.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -60,6 +64,27 @@ impl Load {
         });
         let clients = clients.collect();
         Ok(Self { ledger, clients })
+    }
+
+    /// Starts clients that pause a little after each transfer, and waits until they are at work.
+    pub fn steady(net: &Net, nodes: &[usize], clients: usize) -> anyhow::Result<Self> {
+        Self::at_work(net, nodes, clients, STEADY)
+    }
+
+    /// The same of clients that do not pause.
+    pub fn full(net: &Net, nodes: &[usize], clients: usize) -> anyhow::Result<Self> {
+        Self::at_work(net, nodes, clients, Duration::ZERO)
+    }
+
+    fn at_work(
+        net: &Net,
+        nodes: &[usize],
+        clients: usize,
+        pause: Duration,
+    ) -> anyhow::Result<Self> {
+        let load = Self::start(net, nodes, clients, pause)?;
+        load.confirms(CONFIRMED_FIRST)?;
+        Ok(load)
     }
 
     pub fn ledger(&self) -> &Ledger {

@@ -16,6 +16,6 @@ pub use boaster::Boasters;
 pub use ledger::Ledger;
 pub use liar::Liar;
 pub use load::Load;
-pub use rogue::{BROADCAST, PROOF, Plan, Question, Rogue};
+pub use rogue::{BROADCAST, PROOF, Plan, Question, Rogue, packed};
 pub use town::{FAST, Town, catches_up};
 pub use user::{INCLUSION_P99_MAX, Seen, User};

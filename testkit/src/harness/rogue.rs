@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::breakpoint::lock;
-use crate::net::Member;
+use crate::net::{Member, Network};
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use libp2p::gossipsub::{self, IdentTopic, MessageAuthenticity, MessageId, ValidationMode};
@@ -19,7 +19,7 @@ use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, noise, tcp, yamux};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
-use types::Hash;
+use types::{Hash, Signature, Transaction};
 
 pub use raw::Question;
 use raw::Raw;
@@ -191,6 +191,13 @@ impl Rogue {
         let own = Own { facts: Arc::clone(&facts), answer, unanswered: VecDeque::new() };
         runtime.spawn(run(swarm, dial, queue, own));
         Ok(Self { facts, orders, _runtime: runtime })
+    }
+
+    /// One that publishes where a node hears of transactions, and the topic there.
+    pub fn publisher(node: &Member) -> anyhow::Result<(Self, String)> {
+        let plan = Plan::gossip(node, "pool")?;
+        let topic = plan.topics.first().context("a topic")?.clone();
+        Ok((Self::start(plan, &[node.p2p_address(Network::Gossip)])?, topic))
     }
 
     /// Publishes bytes; answers whether they went out, which they do not while nobody listens.
@@ -455,4 +462,12 @@ fn keep(list: &Mutex<VecDeque<Vec<u8>>>, bytes: Vec<u8>, max: usize) {
         list.pop_front();
     }
     list.push_back(bytes);
+}
+
+/// A transaction with this signature, as it travels between nodes.
+#[must_use]
+pub fn packed(tx: &Transaction, signature: &Signature) -> Vec<u8> {
+    let payload = tx.payload().as_bytes();
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes();
+    [&length[..], payload, signature.as_bytes()].concat()
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::harness::{Town, User};
 use testkit::parallel::Worker;
 use testkit::suite::say;

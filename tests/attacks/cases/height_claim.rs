@@ -26,8 +26,7 @@ const TIME: Duration = Duration::from_secs(4);
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
     // Blocks come as fast as they can; without transactions there is one a second.
-    let load = Load::start(&town.net, REST, CLIENTS, Duration::ZERO)?;
-    load.confirms(5)?;
+    let load = Load::full(&town.net, REST, CLIENTS)?;
     let (alone, _nobody) = comes_back(&mut town, None)?;
     let (left, _nobody) = comes_back(&mut town, Some(Leave::WhenHeard))?;
     let (claimed, strangers) = comes_back(&mut town, Some(Leave::Never))?;

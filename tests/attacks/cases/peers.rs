@@ -3,32 +3,23 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use fixtures::parsed;
 use testkit::actor::{Actor, transfer};
-use testkit::harness::Rogue;
-use types::{Keypair, Params, SizeLimits, Transaction};
+use testkit::harness::{Rogue, packed};
+use types::Keypair;
 
 /// How long an answer may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-
-/// A signed text as it travels between nodes.
-pub(super) fn packed(text: &str) -> Option<(types::Hash, Vec<u8>)> {
-    let limits = SizeLimits::from(&Params::default());
-    let tx = Transaction::parse(text.as_bytes(), &limits).ok()?;
-    let payload = tx.payload();
-    let mut bytes = u32::try_from(payload.len()).ok()?.to_le_bytes().to_vec();
-    bytes.extend_from_slice(payload.as_bytes());
-    bytes.extend_from_slice(tx.signature().as_bytes());
-    Some((tx.hash(), bytes))
-}
 
 /// Well-signed transfers of accounts that have nothing, one of each; other numbers have others.
 pub(super) fn poor_txs(number: u64, count: u64) -> Vec<(types::Hash, Vec<u8>)> {
     let tx = |at: u64| {
         let seed = types::Hash::digest_parts(&[&number.to_be_bytes(), &at.to_be_bytes()]);
         let actor = Actor::new(Keypair::from_seed(seed.as_bytes()));
-        packed(&actor.draft(&transfer(actor.address(), 1)))
+        let tx = parsed(&actor.draft(&transfer(actor.address(), 1)));
+        (tx.hash(), packed(&tx, &tx.signature()))
     };
-    (0..count).filter_map(tx).collect()
+    (0..count).map(tx).collect()
 }
 
 /// So many messages of `each` of these transactions, no two of them the same.

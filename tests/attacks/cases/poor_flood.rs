@@ -4,8 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use testkit::harness::{Plan, Rogue, Town, User};
-use testkit::net::Network;
+use testkit::harness::{Rogue, Town, User};
 use testkit::process::cpu_seconds;
 use testkit::suite::say;
 use testkit::workload::key;
@@ -58,10 +57,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
 /// A flooder with a new name, and the topic that it floods.
 fn flooder(town: &Town) -> anyhow::Result<(Rogue, String)> {
-    let node = town.node(0)?;
-    let plan = Plan::gossip(node, "pool")?;
-    let topic = plan.topics.first().context("a topic")?.clone();
-    let rogue = Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?;
+    let (rogue, topic) = Rogue::publisher(town.node(0)?)?;
     rogue.connects()?;
     Ok((rogue, topic))
 }

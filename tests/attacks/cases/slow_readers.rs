@@ -38,8 +38,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     town.node_mut(0)?.start_with(&settings)?;
     let node = town.node(0)?.rpc;
     // Blocks with several transfers each, whose events are no small answers.
-    let load = Load::start(&town.net, &[0], 8, Duration::ZERO)?;
-    load.confirms(20)?;
+    let load = Load::full(&town.net, &[0], 8)?;
     let listener = Worker::start(move |over| listen(node, over));
     let slow = at_once(&[(); SLOW], |_, ()| slow_reader(node))?;
     let asker = Worker::start(move |over| ask(node, over));

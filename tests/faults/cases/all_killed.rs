@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::{Load, Town};
 use testkit::process::Signal;
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 const ROUNDS: u64 = 3;
 const ROUNDS_FULL: u64 = 20;
 

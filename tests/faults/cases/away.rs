@@ -1,6 +1,6 @@
 //! A node is away for many blocks.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::Extent;
 use testkit::harness::{Load, Town, catches_up};
@@ -18,8 +18,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let blocks = extent.pick(BLOCKS, BLOCKS_FULL);
     let mut town = Town::make_with(4, 1, FASTEST)?;
     town.start_all()?;
-    let load = Load::start(&town.net, REST, 4, Duration::ZERO)?;
-    load.confirms(10)?;
+    let load = Load::full(&town.net, REST, 4)?;
     let left = town.height(REST)?;
     town.kill(AWAY)?;
     let goal = left + blocks;

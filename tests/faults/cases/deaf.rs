@@ -1,17 +1,16 @@
 //! A node whose wires for consensus are dead while those for transactions work.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::net::{Member, Network};
 use testkit::node::wait_until;
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::{Load, Town};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 const DEAF: usize = 3;
 /// The node ends when it has stood still for so long. Long enough to be seen `syncing` before.
 const STALLED_MS: u64 = 12_000;
@@ -28,7 +27,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     town.net.meet_all()?;
     let ports = ALL.iter().map(|at| Ok(town.node(*at)?.p2p_port(Network::Consensus)));
     let ports = ports.collect::<anyhow::Result<Vec<u16>>>()?;
-    let load = Load::start(&town.net, three, 4, Duration::from_millis(20))?;
+    let load = Load::steady(&town.net, three, 4)?;
     for _ in 0..extent.pick(1, 5) {
         load.confirms(10)?;
         town.switch()?.part_ports(deaf, &ports);

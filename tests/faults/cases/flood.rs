@@ -1,19 +1,16 @@
 //! Peers that flood the network for transactions: with forged signatures, and with well-signed
 //! transactions of accounts that have nothing.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
+use fixtures::parsed;
 use testkit::actor::{Actor, transfer};
-use testkit::net::Network;
 use testkit::node::wait_until;
-use types::{Keypair, Params, Signature, SizeLimits, Transaction};
+use types::{Keypair, Signature};
 
-use crate::Extent;
-use testkit::harness::{Load, Plan, Rogue, Town};
+use crate::{ALL, Extent};
+use testkit::harness::{Load, Rogue, Town, packed};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 /// Transactions in one message.
 const PACK: usize = 100;
 const PACKS: u64 = 200;
@@ -21,13 +18,10 @@ const PACKS_FULL: u64 = 5_000;
 
 pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
-    let load = Load::start(&town.net, ALL, 4, Duration::ZERO)?;
-    load.confirms(10)?;
+    let load = Load::full(&town.net, ALL, 4)?;
     let node = town.node(0)?;
     let flood = |packs: u64, is_forged: bool| -> anyhow::Result<Rogue> {
-        let plan = Plan::gossip(node, "pool")?;
-        let topic = plan.topics.first().context("a topic")?.clone();
-        let rogue = Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?;
+        let (rogue, topic) = Rogue::publisher(node)?;
         wait_until("the first message of the flood to go out", || {
             rogue.publish(&topic, pack(u64::MAX, is_forged));
             Ok(rogue.published() > 0)
@@ -61,14 +55,9 @@ fn pack(number: u64, is_forged: bool) -> Vec<u8> {
     let body = transfer(actor.address(), 1);
     let mut bytes = Vec::new();
     for _ in 0..PACK {
-        let limits = SizeLimits::from(&Params::default());
-        let Ok(tx) = Transaction::parse(actor.sign(&body).as_bytes(), &limits) else { continue };
-        let payload = tx.payload();
-        let length = u32::try_from(payload.len()).unwrap_or(0);
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(payload.as_bytes());
+        let tx = parsed(&actor.sign(&body));
         let signature = if is_forged { Signature::new([7; 64]) } else { tx.signature() };
-        bytes.extend_from_slice(signature.as_bytes());
+        bytes.extend(packed(&tx, &signature));
     }
     bytes
 }

@@ -1,19 +1,16 @@
 //! A running node that is behind asks a peer for blocks which has only forged proofs of them.
 
+use anyhow::{Context as _, ensure};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use anyhow::{Context as _, ensure};
 use testkit::net::Network;
 use testkit::node::{wait_for, wait_until};
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::engine_wire::{Answer, Decided, question, read_question, status};
 use testkit::harness::{BROADCAST, Load, Plan, Question, Rogue, Town};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower that is cut off.
 const BEHIND: usize = 4;
 /// The follower whose place the liar takes.
@@ -64,8 +61,7 @@ const LIES: &[Lie] = &[
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let mut town = Town::on_wires(4, 2)?;
     town.kill(STOLEN)?;
-    let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
-    load.confirms(10)?;
+    let load = Load::steady(&town.net, ALL, 4)?;
     town.switch()?.part(ALL, &[BEHIND]);
     town.stands_still(&[BEHIND])?;
     let stuck = town.node(BEHIND)?.height()?;

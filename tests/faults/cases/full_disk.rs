@@ -54,8 +54,7 @@ pub(crate) fn log(_: Extent) -> anyhow::Result<()> {
     std::fs::create_dir_all(&folder)?;
     small_blocks(&folder)?;
     town.start_all()?;
-    let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
-    load.confirms(20)?;
+    let load = Load::steady(&town.net, REST, 4)?;
     town.goes_on(&[0, 1, 2, FULL], 2)?;
 
     for life in ["it", "started without room it"] {
@@ -102,8 +101,7 @@ fn out_of_room(ballast_mib: u64, setting: &str) -> anyhow::Result<()> {
     std::os::unix::fs::symlink(home.with_extension("log"), home.join("node.log"))?;
     own_disk(&home)?;
     town.start_all()?;
-    let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
-    load.confirms(20)?;
+    let load = Load::steady(&town.net, REST, 4)?;
     town.goes_on(&[0, 1, 2, FULL], 2)?;
 
     fill(&home, ballast_mib)?;

@@ -1,7 +1,5 @@
 //! A validator that proposes blocks which break the rules, each in another way.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use testkit::node::wait_until;
 
@@ -19,8 +17,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let liar = Liar::start(&town.net, LIAR, 4, folder.path())?;
-    let load = Load::start(&town.net, HONEST, 4, Duration::ZERO)?;
-    load.confirms(20)?;
+    let load = Load::full(&town.net, HONEST, 4)?;
     wait_until("a lie of each kind", || Ok(liar.lies().len() > Liar::ways()))?;
     town.goes_on(HONEST, 8)?;
     let seen =

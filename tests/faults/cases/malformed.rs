@@ -2,19 +2,16 @@
 
 pub(super) mod engine;
 
+use anyhow::{Context as _, ensure};
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
-
-use anyhow::{Context as _, ensure};
 use testkit::net::{Member, Network};
 use testkit::node::wait_until;
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::{Load, Plan, Rogue, Town};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 /// The protocols of the network for transactions.
 const PROTOCOLS: &[&str] = &["pool", "peers", "sync"];
 const OVERSIZED: usize = 24 * 1024 * 1024;
@@ -22,8 +19,7 @@ const OVERSIZED: usize = 24 * 1024 * 1024;
 /// On the network for transactions.
 pub(super) fn run(_: Extent) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
-    let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
-    load.confirms(10)?;
+    let load = Load::steady(&town.net, ALL, 4)?;
     let node = town.node(0)?;
     let [rejected, bans] = ["ombra_p2p_messages_rejected_total", "ombra_p2p_bans_total"];
     publish_all(node)?;
@@ -69,9 +65,7 @@ fn rubbish() -> Vec<Vec<u8>> {
 /// Each message from another rogue, because a node soon hears no more of each.
 fn publish_all(node: &Member) -> anyhow::Result<()> {
     for bytes in rubbish() {
-        let plan = Plan::gossip(node, "pool")?;
-        let topic = plan.topics.first().context("a topic")?.clone();
-        let rogue = Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?;
+        let (rogue, topic) = Rogue::publisher(node)?;
         // Subscriptions take a moment to be told; until then nothing goes out.
         wait_until("a rogue's message to go out", || Ok(rogue.publish(&topic, bytes.clone())))
             .with_context(|| rogue.trouble())?;

@@ -1,7 +1,5 @@
 //! One of four validators is killed, or hangs.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use testkit::net::Net;
 
@@ -38,8 +36,7 @@ type Act = fn(&mut Town, usize) -> anyhow::Result<()>;
 
 fn without_one(take_away: Act, bring_back: Act) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
-    let load = Load::start(&town.net, REST, 4, Duration::ZERO)?;
-    load.confirms(10)?;
+    let load = Load::full(&town.net, REST, 4)?;
     let normal = pace(&town, BLOCKS)?;
 
     take_away(&mut town, DEAD)?;

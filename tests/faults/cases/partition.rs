@@ -1,19 +1,16 @@
 //! Wires between validators are cut, and mended.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::{Load, Town};
 use testkit::suite::say;
-
-const ALL: &[usize] = &[0, 1, 2, 3];
 
 /// Two and two: nobody has a quorum.
 pub(crate) fn half(extent: Extent) -> anyhow::Result<()> {
     for _ in 0..extent.pick(1, 5) {
         let town = Town::on_wires(4, 0)?;
-        let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
-        load.confirms(10)?;
+        let load = Load::steady(&town.net, ALL, 4)?;
         town.switch()?.part(&[0, 1], &[2, 3]);
         town.stands_still(ALL)?;
         town.switch()?.heal();
@@ -30,7 +27,7 @@ pub(crate) fn half(extent: Extent) -> anyhow::Result<()> {
 pub(crate) fn one(extent: Extent) -> anyhow::Result<()> {
     let (three, alone) = (&ALL[..3], &ALL[3..]);
     let town = Town::on_wires(4, 0)?;
-    let load = Load::start(&town.net, three, 4, Duration::from_millis(20))?;
+    let load = Load::steady(&town.net, three, 4)?;
     for _ in 0..extent.pick(1, 5) {
         load.confirms(10)?;
         town.switch()?.part(three, alone);

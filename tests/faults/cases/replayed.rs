@@ -1,16 +1,12 @@
 //! A peer that sends what others sent, again and again.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
-use testkit::net::Network;
 use testkit::node::wait_until;
 
-use crate::Extent;
-use testkit::harness::{Load, Plan, Rogue, Town};
+use crate::{ALL, Extent};
+use testkit::harness::{Load, Rogue, Town};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 /// How often it sends everything that it has heard.
 const ROUNDS: u64 = 50;
 const ROUNDS_FULL: u64 = 1_000;
@@ -20,12 +16,8 @@ const HEARD_MIN: usize = 20;
 pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let town = Town::start(4, 0)?;
     let node = town.node(0)?;
-    let plan = Plan::gossip(node, "pool")?;
-    let topic = plan.topics.first().context("a topic")?.clone();
-    let address = node.p2p_address(Network::Gossip);
-    let rogue = Rogue::start(plan, &[address])?;
-    let load = Load::start(&town.net, ALL, 4, Duration::ZERO)?;
-    load.confirms(20)?;
+    let (rogue, topic) = Rogue::publisher(node)?;
+    let load = Load::full(&town.net, ALL, 4)?;
     wait_until("something to replay", || Ok(rogue.heard().len() >= HEARD_MIN))?;
     let replay = || {
         for message in rogue.heard() {

@@ -1,7 +1,5 @@
 //! Every node is restarted in turn, under load on all of them.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 
 use crate::Extent;
@@ -12,8 +10,7 @@ const ALL: &[usize] = &[0, 1, 2, 3, 4];
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let mut town = Town::start(4, 1)?;
-    let load = Load::start(&town.net, ALL, 10, Duration::from_millis(20))?;
-    load.confirms(20)?;
+    let load = Load::steady(&town.net, ALL, 10)?;
     for at in ALL {
         load.ledger().excuse(*at);
         town.node_mut(*at)?.stop()?;

@@ -1,17 +1,16 @@
 //! Peers that connect, are asked, and never answer.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::ensure;
 use testkit::net::Network;
 use testkit::node::wait_until;
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::engine_wire::status;
 use testkit::harness::{BROADCAST, Load, Plan, Rogue, Town};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower, which is away in between and has to catch up past the silent peers.
 const BEHIND: usize = 4;
 /// The follower whose place on the engine's network a silent peer takes.
@@ -25,8 +24,7 @@ const PROTOCOLS: &[&str] = &["pool", "peers", "sync"];
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let mut town = Town::on_wires(4, 2)?;
     town.kill(STOLEN)?;
-    let load = Load::start(&town.net, ALL, 4, Duration::ZERO)?;
-    load.confirms(10)?;
+    let load = Load::full(&town.net, ALL, 4)?;
     town.kill(BEHIND)?;
     town.goes_on(ALL, BLOCKS)?;
     town.restart(BEHIND)?;

@@ -1,7 +1,5 @@
 //! A validator that runs twice with one key, and so proposes and votes twice.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use testkit::node::wait_for;
@@ -21,8 +19,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     std::fs::copy(town.node(ONE)?.home().join(key), town.node(OTHER)?.home().join(key))?;
     let liar = town.node(ONE)?.validator_key()?.address().to_string();
     town.start_all()?;
-    let load = Load::start(&town.net, HONEST, 6, Duration::ZERO)?;
-    load.confirms(20)?;
+    let load = Load::full(&town.net, HONEST, 6)?;
     // The honest nodes go on, whatever the two tell them.
     town.goes_on(HONEST, extent.pick(40, 400))?;
 

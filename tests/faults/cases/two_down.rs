@@ -1,6 +1,6 @@
 //! Two of four validators are killed: there is no quorum.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::Extent;
 use testkit::harness::{Load, Town, catches_up};
@@ -10,8 +10,7 @@ const REST: &[usize] = &[0, 1];
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
-    let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
-    load.confirms(10)?;
+    let load = Load::steady(&town.net, REST, 4)?;
     town.kill(2)?;
     town.kill(3)?;
     town.stands_still(REST)?;

@@ -2,8 +2,6 @@
 //! A validator and a follower that were left behind stop before it, each with its sentence, and go on
 //! once they are replaced. Later they vote for v8, and pass that height, too.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 
@@ -28,8 +26,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let options = NetOptions { binary: earlier, ..NetOptions::new(VALIDATORS, 1) };
     let mut town = Town::of(options, &[FAST, &["forkDelayBlocks=30"]].concat())?;
     town.start_all()?;
-    let load = Load::start(&town.net, REPLACED, 6, Duration::from_millis(20))?;
-    load.confirms(20)?;
+    let load = Load::steady(&town.net, REPLACED, 6)?;
     for at in REPLACED {
         load.ledger().excuse(*at);
         replace(&mut town, *at)?;

@@ -1,14 +1,11 @@
 //! A validator whose clock is wrong.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
 
-use crate::Extent;
+use crate::{ALL, Extent};
 use testkit::harness::{Load, Town, clock};
 use testkit::suite::say;
 
-const ALL: &[usize] = &[0, 1, 2, 3];
 const WRONG: usize = 3;
 /// How far the chain's time may be from the machine's: far less than the wrong clock.
 const OFF_MS_MAX: u64 = 60_000;
@@ -27,8 +24,7 @@ fn with_clock(offset_s: i64, extent: Extent) -> anyhow::Result<()> {
     let mut town = Town::make(4, 0)?;
     town.node_mut(WRONG)?.environment = clock::wrong_by(&library, offset_s);
     town.start_all()?;
-    let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
-    load.confirms(20)?;
+    let load = Load::steady(&town.net, ALL, 4)?;
     let blocks = extent.pick(24, 200);
     let first = town.height(ALL)?;
     let took = town.goes_on(ALL, blocks)?;

@@ -1,7 +1,5 @@
 //! The same on the engine's network, on each of its channels; the node's log says what reached it.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
 use testkit::net::{Member, Network};
 use testkit::node::wait_until;
@@ -35,8 +33,7 @@ type Sending<'a> = fn(&Target<'a>) -> anyhow::Result<()>;
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
-    let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
-    load.confirms(10)?;
+    let load = Load::steady(&town.net, REST, 4)?;
     town.kill(STOLEN)?;
     let target = Target { node: town.node(0)?, key: town.node(STOLEN)?.node_key()? };
     let channels: [(&str, Sending<'_>); 6] = [

@@ -205,7 +205,7 @@ fn settings(account: usize, model: Option<&PathBuf>, server: &Model) -> String {
 fn model_agent() -> Value {
     let mut is_positive = method("isPositive", &[("review", "string")], &[("positive", "bool")]);
     is_positive["description"] = json!("Whether a review is positive.");
-    let mut agent = of_model("sentiment", &SMOLLM2_135M_MANIFEST.to_string(), &[is_positive]);
+    let mut agent = of_model("sentiment", SMOLLM2_135M_MANIFEST, &[is_positive]);
     agent["description"] = json!("Says whether a review is positive.");
     agent["executor"]["basePrompt"] = json!("You judge reviews of books.");
     agent["royalty"] = json!("100");
