@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use types::build::{Envelope, build_tx};
 use types::tx::{AgentCall, AgentClaim, AgentRequest};
-use types::{Address, Body, Hash, Keypair};
+use types::{Address, Body, Hash, Keypair, transaction};
 
 use crate::workload::{envelope, keys};
 
@@ -62,6 +62,13 @@ impl Actor {
         let text = self.draft(body);
         self.nonce += 1;
         text
+    }
+
+    /// A payload of any form, signed.
+    #[must_use]
+    pub fn seal(&self, payload: &str) -> String {
+        let hash = Hash::digest(payload.as_bytes());
+        transaction::seal(payload, &hash, &self.key.sign(hash.to_string().as_bytes()))
     }
 
     /// What this sender would ask with its next nonce.

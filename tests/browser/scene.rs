@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::actor::Actor;
-use testkit::http::{self, Connection};
 use testkit::node::{DevOptions, Node};
+use testkit::senders::Senders;
 use testkit::workload::keys;
 use types::Body;
 
@@ -74,12 +74,10 @@ impl Scene {
 
     /// Sends signed texts that are all taken; answers their hashes.
     pub(crate) fn send(&self, texts: &[String]) -> anyhow::Result<Vec<String>> {
-        let mut connection = Connection::open(self.node.rpc)?;
+        let mut senders = Senders::open(self.node.rpc)?;
         let mut hashes = Vec::new();
         for part in texts.chunks(TOGETHER) {
-            let answer: Value =
-                serde_json::from_str(&connection.post(&http::send_together_body(part))?)?;
-            for item in answer["result"].as_array().with_context(|| answer.to_string())? {
+            for item in senders.send(part)? {
                 hashes.push(item["hash"].as_str().with_context(|| item.to_string())?.to_owned());
             }
         }

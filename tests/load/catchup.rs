@@ -3,13 +3,14 @@
 //! machine.
 
 use std::fs;
-use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use testkit::net::{Member, Net};
 use testkit::process::cpu_seconds;
+
+use crate::report::line;
 
 /// Runs both several times and prints a line for each round. The first node is stopped; the last
 /// has not been started; those between serve.
@@ -21,7 +22,7 @@ pub(crate) fn measure(net: &mut Net, rounds: usize) -> anyhow::Result<()> {
         let servers = net.members.len().saturating_sub(2);
         let newcomer = net.members.last_mut().context("no node")?;
         let caught = caught_up(newcomer, height)?;
-        let line = json!({
+        line(&json!({
             "work": "catchup",
             "servers": servers,
             "blocks": height,
@@ -31,8 +32,7 @@ pub(crate) fn measure(net: &mut Net, rounds: usize) -> anyhow::Result<()> {
             "ratio": caught.txs / caught.seconds / (txs / replay),
             "wholeSeconds": caught.whole_seconds,
             "newcomerCpuUsPerTx": caught.cpu_seconds * 1e6 / caught.txs,
-        });
-        writeln!(std::io::stdout(), "{line}")?;
+        }))?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! How long a node with a long chain takes to answer what wallets and pages read: every list and
 //! every record, asked for at random places of the chain, one request at a time.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,8 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use testkit::http::{Connection, call_body};
+
+use crate::report::{at, line};
 
 /// Blocks that names are taken from.
 const BLOCKS_SAMPLED: u64 = 200;
@@ -108,17 +109,15 @@ pub(crate) fn measure(rpc: SocketAddr, requests: usize, p99_max: Duration) -> an
     let mut slow = Vec::new();
     for (name, question) in questions(&names) {
         let took = ask(&mut connection, &question, requests)?;
-        let at = |percent: usize| took.get(took.len() * percent / 100).copied().unwrap_or_default();
-        let (p99, most) = (at(99), took.last().copied().unwrap_or_default());
+        let [half, p99, most] = [50, 99, 100].map(|percent| at(&took, percent).unwrap_or_default());
         let ms = |duration: Duration| (duration.as_secs_f64() * 1e5).round() / 1e2;
-        let line = json!({
+        line(&json!({
             "question": name,
             "requests": took.len(),
-            "p50Ms": ms(at(50)),
+            "p50Ms": ms(half),
             "p99Ms": ms(p99),
             "mostMs": ms(most),
-        });
-        writeln!(std::io::stdout(), "{line}")?;
+        }))?;
         if p99 > p99_max {
             slow.push(name);
         }

@@ -2,7 +2,6 @@
 //! storage, and by `ombra db import` from a file.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -11,6 +10,8 @@ use serde_json::{Value, json};
 
 use testkit::node::Node;
 use testkit::process::cpu_seconds_of_children;
+
+use crate::report::line;
 
 /// Runs both on the data of a node that has stopped, several times each, and prints a line for each.
 pub(crate) fn measure(node: &Node, rounds: usize) -> anyhow::Result<()> {
@@ -60,14 +61,12 @@ fn timed(node: &Node, arguments: &[&str]) -> anyhow::Result<Timed> {
 }
 
 fn print(name: &str, txs: f64, executed_seconds: f64, timed: &Timed) -> anyhow::Result<()> {
-    let line = json!({
+    line(&json!({
         "work": name,
         "txs": txs,
         "blocks": timed.answer.get("height"),
         "executedTxPerS": (txs / executed_seconds).round(),
         "wholeSeconds": timed.seconds,
         "wholeCpuUsPerTx": timed.cpu_seconds * 1e6 / txs,
-    });
-    writeln!(std::io::stdout(), "{line}")?;
-    Ok(())
+    }))
 }

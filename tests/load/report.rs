@@ -17,8 +17,7 @@ pub(crate) struct CallFigures {
 impl CallFigures {
     /// Blocks that so many percent of the calls do not exceed.
     fn blocks(&self, percent: usize) -> Option<u64> {
-        let last = self.to_decision.len().checked_sub(1)?;
-        self.to_decision.get((self.to_decision.len() * percent / 100).min(last)).copied()
+        at(&self.to_decision, percent)
     }
 }
 
@@ -131,6 +130,11 @@ pub(crate) fn line(line: &Value) -> anyhow::Result<()> {
 
 /// Milliseconds; none of an empty list.
 pub(crate) fn percentile(ascending: &[Duration], percent: usize) -> Option<f64> {
-    let index = (ascending.len() * percent / 100).min(ascending.len().checked_sub(1)?);
-    ascending.get(index).map(|time| time.as_secs_f64() * 1e3)
+    at(ascending, percent).map(|time| time.as_secs_f64() * 1e3)
+}
+
+/// What so many percent do not exceed.
+pub(crate) fn at<T: Copy>(ascending: &[T], percent: usize) -> Option<T> {
+    let last = ascending.len().checked_sub(1)?;
+    ascending.get((ascending.len() * percent / 100).min(last)).copied()
 }

@@ -18,7 +18,7 @@ use types::build::Unsigned;
 use types::{Body, Hash, Keypair};
 
 use super::blobs::{announce, chunk};
-use super::sending::{Senders, ombra, own_run, padded_step, payload_bytes, sealed, tipping};
+use super::sending::{Senders, ombra, own_run, padded_step, payload_bytes, tipping};
 
 /// Accounts without money, each of which tries everything that was free once.
 const POOR: u64 = 100;
@@ -112,13 +112,13 @@ fn write_for_nothing(senders: &mut Senders) -> anyhow::Result<usize> {
 
 /// A transfer of nothing to oneself with a member that no kind knows.
 fn padded(actor: &Actor) -> anyhow::Result<String> {
-    let key = &actor.key;
     let body = transfer(actor.address(), 0);
     let envelope = testkit::workload::envelope(actor.nonce);
-    let plain = Unsigned::build(&body, &actor.address().to_string(), &key.public_key(), &envelope);
+    let plain =
+        Unsigned::build(&body, &actor.address().to_string(), &actor.key.public_key(), &envelope);
     let open = plain.payload().strip_suffix('}').context("an object")?;
     let payload = format!("{open},\"padding\":\"{}\"}}", "x".repeat(UNKNOWN_BYTES));
-    Ok(sealed(key, &payload))
+    Ok(actor.seal(&payload))
 }
 
 /// Has accounts with money write chunks of blobs, each the next when the last is in a block.

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
+use testkit::actor::Actor;
 use testkit::harness::{Town, User};
 use testkit::parallel::Worker;
 use testkit::suite::say;
 use testkit::workload::keys;
-use types::Keypair;
 
 use super::blobs::Attacker;
-use super::sending::sealed;
 
 /// How long the attack lasts.
 const TIME: Duration = Duration::from_secs(12);
@@ -60,16 +59,16 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
 /// Sends some votes in one array; answers how many were accepted.
 fn vote(attacker: &mut Attacker, height: u64) -> anyhow::Result<u64> {
-    let (key, next) = (&attacker.actor.key, attacker.actor.nonce);
-    let texts: Vec<String> = (next..next + BATCH).map(|nonce| sign(key, nonce, height)).collect();
+    let (actor, next) = (&attacker.actor, attacker.actor.nonce);
+    let texts: Vec<String> = (next..next + BATCH).map(|nonce| sign(actor, nonce, height)).collect();
     let accepted = u64::try_from(attacker.send(&texts)?)?;
     attacker.actor.nonce += accepted;
     Ok(accepted)
 }
 
 /// A vote of the form that this nonce stands for.
-fn sign(key: &Keypair, nonce: u64, height: u64) -> String {
-    let (from, public_key) = (key.address(), key.public_key());
+fn sign(actor: &Actor, nonce: u64, height: u64) -> String {
+    let (from, public_key) = (actor.address(), actor.key.public_key());
     let near = height + 1;
     let members = match nonce % 10 {
         0 => format!(r#""forkVote":"v7","forkHeight":{}"#, height + 50_000),
@@ -86,5 +85,5 @@ fn sign(key: &Keypair, nonce: u64, height: u64) -> String {
     let payload = format!(
         r#"{{"type":"TRANSFER","from":"{from}","to":"{from}","amount":"0","fee":"0","nonce":{nonce},"timestamp":1700000000000,{members},"publicKey":"{public_key}"}}"#
     );
-    sealed(key, &payload)
+    actor.seal(&payload)
 }

@@ -6,7 +6,7 @@ pub(super) use testkit::senders::{Asked, Senders};
 use testkit::workload::envelope;
 use types::build::{Envelope, build_tx};
 use types::tx::{AgentStep, Protection};
-use types::{Amount, Bid, Body, Hash, Keypair, transaction};
+use types::{Amount, Bid, Body, Hash, Keypair};
 
 /// Micro-OMBRA of an OMBRA.
 const OMBRA: i128 = 1_000_000;
@@ -18,12 +18,6 @@ pub(super) fn tipping(actor: &mut Actor, body: &Body, tip: u64) -> String {
     let text = build_tx(&actor.key, body, &Envelope { bid, ..envelope(actor.nonce) });
     actor.nonce += 1;
     text
-}
-
-/// A payload of any form, signed.
-pub(super) fn sealed(key: &Keypair, payload: &str) -> String {
-    let hash = Hash::digest(payload.as_bytes());
-    transaction::seal(payload, &hash, &key.sign(hash.to_string().as_bytes()))
 }
 
 /// A step of a run, by its index, that calls of tools make as large as it should be.

@@ -1,22 +1,19 @@
 //! The page of a gateway: what a key has spent, and where to see it on the chain.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context as _, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::actor;
-use testkit::node::{program, wait_for, wait_until};
+use testkit::chat::Client;
+use testkit::gateway::Home;
+use testkit::net::free_ports;
+use testkit::node::wait_for;
 use testkit::parallel::joined;
-use testkit::process::{Process, lines_to, output};
 use types::{Body, Hash};
 
 use crate::scene::Scene;
 
-/// The development account that pays.
-const ACCOUNT: &str = "2";
 /// What the miner gets and burns for its answer.
 const TOKENS: u64 = 7;
 const STEP_FEE: u64 = 100;
@@ -25,17 +22,11 @@ const WRONG: &str = "sk-ombra-0000";
 
 pub(super) fn page_shows_what_a_key_has_spent(scene: &mut Scene) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut new = command(scene, folder.path(), &["key", "new", "--name", "ada", "--json"]);
-    let told = output(&mut new)?;
-    let told: Value = serde_json::from_slice(&told.stdout)?;
-    let key = told["key"].as_str().context("a key")?.to_owned();
-    let mut serve = command(scene, folder.path(), &["--listen", "127.0.0.1:0"]);
-    serve.args(["--balance-max", "10000ombra"]).stderr(Stdio::null());
-    let mut gateway = Process::start("the gateway", serve.stdout(Stdio::piped()))?;
-    let said = lines_to(&gateway.lines()?, "gateway ").context("a gateway that works")?;
-    let address = said.last().and_then(|line| line.split(['/', ' ']).nth_back(1));
-    let address: SocketAddr = address.context("its address")?.parse()?;
-    let run = one_answer(scene, address, &key)?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports(1)?));
+    let home = Home::new(folder.path(), (scene.wire.address, address), "")?;
+    let key = home.new_key("ada", &[])?;
+    let _gateway = home.start()?;
+    let run = one_answer(scene, Client { address, key: key.clone() })?;
 
     let browser = &scene.browser;
     browser.open(&format!("http://{address}/"))?;
@@ -80,23 +71,11 @@ pub(super) fn page_shows_what_a_key_has_spent(scene: &mut Scene) -> anyhow::Resu
     Ok(())
 }
 
-fn command(scene: &Scene, folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = program();
-    command.arg("gateway").args(arguments).args(["--dev", ACCOUNT, "--rpc", &scene.origin()]);
-    command.arg("--data-dir").arg(folder).stdin(Stdio::null());
-    command
-}
-
 /// Somebody asks through the gateway, and a miner answers; the run.
-fn one_answer(scene: &mut Scene, gateway: SocketAddr, key: &str) -> anyhow::Result<Hash> {
-    wait_until("the gateway to take requests in", || {
-        let told = exchange(gateway, "GET /healthz", key, "")?;
-        Ok(told.starts_with("HTTP/1.1 200"))
-    })?;
+fn one_answer(scene: &mut Scene, client: Client) -> anyhow::Result<Hash> {
+    client.is_served()?;
     let body = json!({ "model": "ombra", "messages": [{ "role": "user", "content": "Why?" }] });
-    let (body, key) = (body.to_string(), key.to_owned());
-    let asking =
-        std::thread::spawn(move || exchange(gateway, "POST /v1/chat/completions", &key, &body));
+    let asking = std::thread::spawn(move || client.ask(&body, &[]));
     let filter = json!([{ "status": "pending" }]);
     let run = wait_for("the run", || {
         let listed = scene.node.call("ombra_listAgentRuns", &filter)?;
@@ -116,21 +95,6 @@ fn one_answer(scene: &mut Scene, gateway: SocketAddr, key: &str) -> anyhow::Resu
     let texts = bodies.map(|body| miner.sign(&body));
     scene.include(&texts)?;
     let told = joined(asking.join(), "the client")?;
-    ensure!(told.contains("Because."), "{told}");
+    ensure!(told.content()? == "Because.", "{told:?}");
     Ok(id)
-}
-
-/// One request on one connection.
-fn exchange(gateway: SocketAddr, what: &str, key: &str, body: &str) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect(gateway)?;
-    stream.set_read_timeout(Some(testkit::node::PATIENCE))?;
-    write!(
-        stream,
-        "{what} HTTP/1.1\r\nhost: {gateway}\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut told = String::new();
-    stream.read_to_string(&mut told)?;
-    Ok(told)
 }

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::client;
-use testkit::http::{Connection, send_together_body};
 use testkit::net::{Member, Net, NetOptions, Network};
 use testkit::node::wait_for;
+use testkit::senders::Senders;
 use testkit::workload::{Workload, keys};
 
 use crate::scene::Scene;
@@ -213,14 +213,12 @@ fn peers(peers: &[String]) -> (&'static str, String) {
 /// Has the first node include all transfers; answers the height after them.
 fn a_chain_with_much_in_it(net: &Net) -> anyhow::Result<u64> {
     let validator = &net.members[0];
-    let mut connection = Connection::open(validator.rpc)?;
+    let mut senders = Senders::open(validator.rpc)?;
     let mut nonces = Vec::new();
     for wave in Workload::transfers(TRANSFERS, SENDERS)?.waves {
         for texts in wave.by_sender {
             for part in texts.chunks(500) {
-                let answer: Value =
-                    serde_json::from_str(&connection.post(&send_together_body(part))?)?;
-                ensure!(answer.get("result").is_some(), "{answer}");
+                senders.hand_in(part)?;
             }
         }
         nonces = wave.nonces;

@@ -3,7 +3,6 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::actor::{self, Actor};
-use types::Hash;
 
 use crate::scene::Scene;
 use crate::story::{self, Story, Texts};
@@ -197,10 +196,7 @@ fn with_members(sender: &mut Actor, members: &str) -> anyhow::Result<String> {
     let (payload, _) = text.split_once(",\"hash\":").context("a signed text ends with its hash")?;
     let inner = members.trim_start_matches('{').trim_end_matches('}');
     let payload = format!("{payload},{inner}}}");
-    let hash = Hash::digest(payload.as_bytes()).to_string();
-    let signature = sender.key.sign(hash.as_bytes());
-    let open = payload.strip_suffix('}').context("an object")?;
-    Ok(format!("{open},\"hash\":\"{hash}\",\"signature\":\"{signature}\"}}"))
+    Ok(sender.seal(&payload))
 }
 
 /// What the page does not do, tried from within: the browser refuses it.
