@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use crate::node::{PATIENCE, wait_until};
@@ -195,4 +195,20 @@ fn unchunked(mut body: &str) -> anyhow::Result<String> {
         text.push_str(rest.get(..size).context("the answer was cut off")?);
         body = rest.get(size + 2..).context("the answer was cut off")?;
     }
+}
+
+/// The text of a stream that has come to its end, or else the code of the fault that it ends with.
+pub fn streamed(text: &str) -> anyhow::Result<Result<String, String>> {
+    let mut content = String::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
+        if line == "[DONE]" {
+            return Ok(Ok(content));
+        }
+        let chunk: Value = serde_json::from_str(line).with_context(|| text.to_owned())?;
+        if let Some(code) = chunk["error"]["code"].as_str() {
+            return Ok(Err(code.to_owned()));
+        }
+        content.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
+    }
+    bail!("a stream that ends without an end: {text}")
 }

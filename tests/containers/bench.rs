@@ -96,13 +96,7 @@ impl<'a> Bench<'a> {
     }
 
     pub(crate) fn miner_of(&self, owner: Option<Address>, config: ContainersConfig) -> Miner<'_> {
-        let clock = Arc::<Dial>::clone(&self.clock);
-        let guard = self.runtime.enter();
-        let containers = Containers::new(config, owner, clock);
-        drop(guard);
-        self.runtime.block_on(containers.look());
-        let executors = Executors::default().with_containers(&containers);
-        Miner { runtime: &self.runtime, containers, executors, stop: CancellationToken::new() }
+        Miner::of(&self.runtime, owner, config, Arc::clone(&self.clock))
     }
 }
 
@@ -126,7 +120,22 @@ pub(crate) struct Miner<'a> {
     pub(crate) stop: CancellationToken,
 }
 
-impl Miner<'_> {
+impl<'a> Miner<'a> {
+    /// One that has looked at its engine once.
+    fn of(
+        runtime: &'a Runtime,
+        owner: Option<Address>,
+        config: ContainersConfig,
+        clock: Arc<Dial>,
+    ) -> Self {
+        let guard = runtime.enter();
+        let containers = Containers::new(config, owner, clock);
+        drop(guard);
+        runtime.block_on(containers.look());
+        let executors = Executors::default().with_containers(&containers);
+        Self { runtime, containers, executors, stop: CancellationToken::new() }
+    }
+
     /// Tells the agent of an image what to do.
     pub(crate) fn tell(&self, image: &str, order: &str) -> Executed {
         self.tell_until(image, order, None)
@@ -220,15 +229,8 @@ pub(crate) fn hang(image: &str, owner_of_run: &str) -> anyhow::Result<()> {
     let owner_of_run = owner_of_run.parse().ok().context("an address")?;
     OWNER.get_or_init(|| owner_of_run);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let guard = runtime.enter();
-    let mut config = config([&image.to_owned()]);
-    config.wall_ms_max = 600_000;
-    let containers = Containers::new(config, Some(owner()), Arc::<Dial>::default());
-    drop(guard);
-    runtime.block_on(containers.look());
-    let executors = Executors::default().with_containers(&containers);
-    let stop = CancellationToken::new();
-    let miner = Miner { runtime: &runtime, containers, executors, stop };
+    let config = ContainersConfig { wall_ms_max: 600_000, ..config([&image.to_owned()]) };
+    let miner = Miner::of(&runtime, Some(owner()), config, Arc::default());
     let executed = miner.tell(image, "hang");
     bail!("it did not hang: {:?}", executed.reason)
 }

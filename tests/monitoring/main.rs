@@ -4,8 +4,7 @@
 //! It needs the program `prometheus` in the path, or in the variable `PROMETHEUS`. Where there is none
 //! it says so and ends with exit code 77, which no other end has.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -220,13 +219,8 @@ impl Prometheus {
 
     /// Gets a path and answers the body, whatever the status is.
     fn ask(&self, path: &str) -> anyhow::Result<String> {
-        let mut stream = TcpStream::connect(self.address)?;
-        // With the older protocol the end of the stream is the end of the body.
-        write!(stream, "GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", self.address)?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (_, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
-        Ok(body.to_owned())
+        let client = Client { address: self.address, key: String::new() };
+        Ok(client.get(path, &[])?.text)
     }
 
     /// The samples that an expression has now.

@@ -6,6 +6,7 @@
 //! The moment is short on an idle machine. So others ask what the last chunk of a large blob would do:
 //! in the first release, each such question kept the pool from following a block for 50 ms.
 
+use std::iter::repeat_n;
 use std::slice::from_ref;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -13,10 +14,11 @@ use std::time::{Duration, Instant};
 use testkit::actor::people;
 use testkit::harness::{FAST, Town, User};
 use testkit::net::Member;
+use testkit::parallel::{at_once, beside};
 use testkit::suite::say;
 use types::Keypair;
 
-use super::blobs::{Attacker, Questions, announce, ask, chunk, join_all, simulation, store_large};
+use super::blobs::{Attacker, Questions, announce, ask, chunk, simulation, store_large};
 
 /// How often it is tried.
 const ROUNDS: u64 = 3;
@@ -31,7 +33,7 @@ const OVER: Duration = Duration::from_millis(10_500);
 const BLOBS: u64 = 10;
 const CHUNKS: u64 = 3;
 /// Those who ask about the large blob.
-const HOLDERS: u64 = 8;
+const HOLDERS: usize = 8;
 /// Each of the others asks about so many of the blobs.
 const LASTS: usize = 3;
 
@@ -72,23 +74,21 @@ fn round(node: &Member, number: u64, owner: &Keypair, holder: &Keypair) -> anyho
         .map(|id| simulation(&owner.actor.draft(&chunk(id, CHUNKS - 1, CHUNKS))))
         .collect();
     let asked = AtomicU64::new(0);
-    let questions = |texts| Questions { texts, pause: Duration::ZERO, end: begun + OVER };
-    std::thread::scope(|scope| -> anyhow::Result<()> {
-        let mut askers = Vec::new();
-        for _ in 0..HOLDERS {
-            let about = questions(from_ref(&large));
-            askers.push(ask(scope, Attacker::at(holder, node)?, about, &asked));
-        }
-        for lasts in lasts.chunks(LASTS) {
-            askers.push(ask(scope, Attacker::at(holder, node)?, questions(lasts), &asked));
-        }
+    let about: Vec<&[String]> =
+        repeat_n(from_ref(&large), HOLDERS).chain(lasts.chunks(LASTS)).collect();
+    let ask = |_, texts: &&[String]| {
+        let questions = Questions { texts, pause: Duration::ZERO, end: begun + OVER };
+        ask(Attacker::at(holder, node)?, questions, &asked)
+    };
+    let send = || {
         until(begun + SENDING);
         for id in &ids {
             let waiting = owner.actor.sign(&chunk(id, 1, CHUNKS));
             owner.send(&[waiting])?;
         }
-        join_all(askers)
-    })?;
+        anyhow::Ok(())
+    };
+    beside(send, |_| at_once(&about, ask))?;
     Ok(asked.into_inner())
 }
 

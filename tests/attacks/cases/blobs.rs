@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -11,7 +10,6 @@ use testkit::actor::{Actor, blob_chunk, blob_init};
 use testkit::http::{self, Connection};
 use testkit::net::Member;
 use testkit::node::wait_for;
-use testkit::parallel::joined;
 use types::tx::BlobInit;
 use types::{Body, Keypair};
 
@@ -113,28 +111,18 @@ pub(super) struct Questions<'a> {
     pub(super) end: Instant,
 }
 
-/// Starts somebody who asks questions; counts the answers.
-pub(super) fn ask<'scope>(
-    scope: &'scope Scope<'scope, '_>,
+/// Asks questions; counts the answers.
+pub(super) fn ask(
     mut asker: Attacker,
-    questions: Questions<'scope>,
-    asked: &'scope AtomicU64,
-) -> ScopedJoinHandle<'scope, anyhow::Result<()>> {
-    let Questions { texts, pause, end } = questions;
-    scope.spawn(move || {
-        for text in texts.iter().cycle().take_while(|_| Instant::now() < end) {
-            asker.post(text)?;
-            asked.fetch_add(1, Ordering::Relaxed);
-            // The rate of the questions is the attack's.
-            std::thread::sleep(pause);
-        }
-        Ok(())
-    })
-}
-
-/// Waits for attackers; the first that failed is the answer.
-pub(super) fn join_all(
-    attackers: Vec<ScopedJoinHandle<'_, anyhow::Result<()>>>,
+    questions: Questions<'_>,
+    asked: &AtomicU64,
 ) -> anyhow::Result<()> {
-    attackers.into_iter().try_for_each(|it| joined(it.join(), "an attacker"))
+    let Questions { texts, pause, end } = questions;
+    for text in texts.iter().cycle().take_while(|_| Instant::now() < end) {
+        asker.post(text)?;
+        asked.fetch_add(1, Ordering::Relaxed);
+        // The rate of the questions is the attack's.
+        std::thread::sleep(pause);
+    }
+    Ok(())
 }

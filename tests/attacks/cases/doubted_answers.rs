@@ -7,14 +7,12 @@
 
 use anyhow::{Context as _, ensure};
 use testkit::actor::Actor;
-use testkit::market::{BUDGET, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
+use testkit::market::{BUDGET, ROYALTY, Round, Saying, Scene};
 use types::tx::AgentCall;
 use types::{Address, Hash};
 
-use super::market::{Before, DISSENT, PLACES, Stage, Way, is_about, play};
+use super::market::{Before, DISSENT, EARNED, FEE, PLACES, Stage, Way, is_about, play};
 
-const EARNED: i128 = WAGE as i128;
-const FEE: i128 = REVEAL_FEE as i128;
 /// Members of the second round.
 const SECOND: usize = 7;
 /// What the second round costs where all of its members agree.

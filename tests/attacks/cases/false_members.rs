@@ -6,13 +6,11 @@
 //! appealed: nobody sees that (docs/market.md); `doubted_answers` has what they risk where it can.
 
 use anyhow::Context as _;
-use testkit::market::{REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
+use testkit::market::{ROYALTY, Round, Saying, Scene};
 use types::{Address, Hash};
 
-use super::market::{ABSENCE, OUTSIDE, Stage, UNREVEALED, Way, call_of_three, play};
+use super::market::{ABSENCE, EARNED, FEE, OUTSIDE, Stage, UNREVEALED, Way, call_of_three, play};
 
-const EARNED: i128 = WAGE as i128;
-const FEE: i128 = REVEAL_FEE as i128;
 /// What a requester pays for an answer that two of three members gave, beside the fees of reveals.
 const ANSWER: i128 = 2 * EARNED + ROYALTY as i128;
 

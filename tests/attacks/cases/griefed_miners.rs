@@ -6,14 +6,12 @@
 
 use anyhow::{Context as _, ensure};
 use testkit::actor::Actor;
-use testkit::market::{Cast, PER_CALL, REVEAL_FEE, ROYALTY, Round, Saying, Scene, WAGE};
+use testkit::market::{Cast, PER_CALL, ROYALTY, Round, Saying, Scene};
 use types::tx::AgentCall;
 use types::{Body, Hash};
 
-use super::market::{Before, PLACES, Stage, Way, is_about, play};
+use super::market::{Before, EARNED, FEE, PLACES, Stage, Way, is_about, play};
 
-const EARNED: i128 = WAGE as i128;
-const FEE: i128 = REVEAL_FEE as i128;
 /// What a member gets for saying no.
 const NO: i128 = PER_CALL as i128;
 /// Calls to an agent that nobody can run.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context as _, ensure};
 use testkit::harness::{Town, User};
-use testkit::market::{Cast, Round, Scene};
+use testkit::market::{Cast, REVEAL_FEE, Round, Scene, WAGE};
 use testkit::parallel::joined;
 use testkit::suite::say;
 use testkit::workload::keys;
@@ -24,6 +24,10 @@ pub(super) const ABSENCE: i128 = 10_000;
 pub(super) const UNREVEALED: i128 = 100_000;
 pub(super) const OUTSIDE: i128 = 2_000;
 pub(super) const DISSENT: i128 = 1_000_000;
+
+/// What a member gets for an honest answer, and what a reveal costs its requester.
+pub(super) const EARNED: i128 = WAGE as i128;
+pub(super) const FEE: i128 = REVEAL_FEE as i128;
 
 /// A way to cheat, played with people of its own.
 pub(super) struct Way {

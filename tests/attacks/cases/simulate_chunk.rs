@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use testkit::actor::people;
 use testkit::harness::{Town, User};
+use testkit::parallel::at_once;
 use testkit::suite::say;
 
-use super::blobs::{Attacker, Questions, ask, join_all, store_large};
+use super::blobs::{Attacker, Questions, ask, store_large};
 
 /// How long the attack lasts.
 const TIME: Duration = Duration::from_secs(10);
 /// Askers, each with a connection of its own.
-const ASKERS: u64 = 4;
+const ASKERS: usize = 4;
 /// Six questions a second each.
 const PAUSE: Duration = Duration::from_millis(150);
 /// The longest that half of the submissions may take.
@@ -29,13 +30,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let asked = AtomicU64::new(0);
     let texts = [question];
     let questions = Questions { texts: &texts, pause: PAUSE, end: Instant::now() + TIME };
-    std::thread::scope(|scope| -> anyhow::Result<()> {
-        let askers = (0..ASKERS).map(|_| {
-            let asker = Attacker::new(key.clone(), node)?;
-            Ok(ask(scope, asker, questions, &asked))
-        });
-        join_all(askers.collect::<anyhow::Result<_>>()?)
-    })?;
+    at_once(&[(); ASKERS], |_, ()| ask(Attacker::new(key.clone(), node)?, questions, &asked))?;
     let seen = user.stop()?;
     say(&format!("   {} simulations of a last chunk", asked.load(Ordering::Relaxed)));
     seen.tell("simulations of the last chunk of 16 MiB");

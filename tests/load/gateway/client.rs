@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
-use testkit::chat::{Client, read};
+use testkit::chat::{Client, read, streamed};
 
 /// An answer, and how long it took from the connection to its last byte.
 pub(super) struct Timed {
@@ -25,17 +25,6 @@ pub(super) fn timed(client: &Client, body: &Value) -> anyhow::Result<Timed> {
     let answer = read(client.begin(body, &[])?)?;
     let took = began.elapsed();
     ensure!(answer.status == 200, "{}: {}", answer.status, answer.text);
-    let events = answer.text.lines().filter_map(|line| line.strip_prefix("data: "));
-    let (mut said, mut is_done) = (String::new(), false);
-    for event in events {
-        if event == "[DONE]" {
-            is_done = true;
-            continue;
-        }
-        let event: Value = serde_json::from_str(event).with_context(|| event.to_owned())?;
-        ensure!(event["error"].is_null(), "{event}");
-        said.push_str(event["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
-    }
-    ensure!(is_done, "the answer was cut off: {}", answer.text);
+    let said = streamed(&answer.text)?.map_err(anyhow::Error::msg)?;
     Ok(Timed { took, said })
 }

@@ -5,8 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use serde_json::Value;
-use testkit::chat::{Answer, Client, parsed};
+use testkit::chat::{Answer, Client, parsed, streamed};
 use testkit::dice::Dice;
 use testkit::node::PATIENCE;
 
@@ -18,6 +17,10 @@ use crate::worker::Worker;
 const HANG_UP_MS: (u64, u64) = (1, 600);
 /// Between two attempts, milliseconds.
 const PAUSE_MS: (u64, u64) = (5, 150);
+
+/// The codes of faults that may pass.
+const MAY_PASS: [&str; 5] =
+    ["no_miner", "run_failed", "still_running", "node_unavailable", "gateway_stopping"];
 
 /// A client.
 pub(super) struct Customer<'a> {
@@ -199,40 +202,19 @@ fn listen(
 
 /// Whether this is the answer, or a fault that may pass.
 fn read(answer: &Answer, order: &Order) -> anyhow::Result<Came> {
-    let (content, code) = if order.is_stream() && answer.status == 200 {
-        streamed(&answer.text)?
-    } else if answer.status == 200 {
-        (Some(answer.content()?), String::new())
-    } else {
-        (None, answer.code())
+    let said = match answer.status {
+        200 if order.is_stream() => streamed(&answer.text)?,
+        200 => Ok(answer.content()?),
+        _ => Err(answer.code()),
     };
-    match (content, code.as_str()) {
-        (Some(content), _) => {
+    match said {
+        Ok(content) => {
             ensure!(content == order.title, "answered with {content:?}");
             Ok(Came::Answer)
         }
         // It is said that money moved, and that asking again is in vain.
-        (None, "run_failed_paid") => Ok(Came::Answer),
-        (
-            None,
-            "no_miner" | "run_failed" | "still_running" | "node_unavailable" | "gateway_stopping",
-        ) => Ok(Came::Again(code)),
-        (None, _) => bail!("an answer that nobody expects: {answer:?}"),
+        Err(code) if code == "run_failed_paid" => Ok(Came::Answer),
+        Err(code) if MAY_PASS.contains(&code.as_str()) => Ok(Came::Again(code)),
+        Err(_) => bail!("an answer that nobody expects: {answer:?}"),
     }
-}
-
-/// The text of a stream, or the code of the fault that it ends with.
-fn streamed(text: &str) -> anyhow::Result<(Option<String>, String)> {
-    let mut content = String::new();
-    for line in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
-        if line == "[DONE]" {
-            return Ok((Some(content), String::new()));
-        }
-        let chunk: Value = serde_json::from_str(line).with_context(|| text.to_owned())?;
-        if let Some(code) = chunk["error"]["code"].as_str() {
-            return Ok((None, code.to_owned()));
-        }
-        content.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
-    }
-    bail!("a stream that ends without an end: {text}")
 }
