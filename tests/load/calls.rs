@@ -29,7 +29,7 @@ use types::{Address, Amount, Body, Hash};
 use crate::Options;
 use crate::chain::Chain;
 use crate::probe::Probe;
-use crate::report::{CallFigures, Report};
+use crate::report::{CallFigures, Lane, Report};
 use member_connection::{Job, MemberConnection};
 use progress::{Progress, Step};
 
@@ -80,14 +80,7 @@ pub(crate) fn drive(plan: Plan, options: &Options, chain: &Chain) -> anyhow::Res
     let stage = prepare(plan, options, chain)?;
     let owned = balance(chain, stage.owner)?;
     let probe = Probe::start(chain.rpc()?, options.accounts)?;
-    let mut report = Report {
-        name: "calls".to_owned(),
-        txs: plan.calls * CALL_TXS,
-        conns: options.conns,
-        batch: options.batch,
-        cpu_seconds_before: chain.cpu_seconds()?,
-        ..Report::begin()
-    };
+    let mut report = Report::begin("calls", plan.calls * CALL_TXS, options, chain)?;
     let owner = stage.owner;
     run(plan, options, chain, stage, &mut report)?;
     report.included = Some(report.started.elapsed());
@@ -270,7 +263,7 @@ fn follow(
 /// The connections. What a sender sends always takes the same one.
 struct Lanes<'scope> {
     ways: Vec<SyncSender<Job>>,
-    workers: Vec<ScopedJoinHandle<'scope, anyhow::Result<member_connection::Done>>>,
+    workers: Vec<ScopedJoinHandle<'scope, anyhow::Result<Lane>>>,
 }
 
 impl<'scope> Lanes<'scope> {
@@ -295,11 +288,8 @@ impl<'scope> Lanes<'scope> {
     fn close(self, report: &mut Report) -> anyhow::Result<()> {
         drop(self.ways);
         for worker in self.workers {
-            let done = joined(worker.join(), "a generator")?;
-            report.latencies.extend(done.latencies);
-            report.refused += done.refused;
+            report.add([joined(worker.join(), "a generator")?]);
         }
-        report.latencies.sort_unstable();
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ use clap::{Args, Parser, Subcommand};
 
 use chain::Chain;
 use probe::Probe;
-use report::Report;
+use report::{Lane, Report};
 use testkit::http::{self, Connection};
 use testkit::parallel;
 use testkit::workload::{Crowd, Workload};
@@ -278,7 +278,8 @@ fn drive(name: &str, options: &Options, work: Workload, chain: &Chain) -> anyhow
     let expected = work.nonces();
     let probe = Probe::start(chain.rpc()?, options.accounts)?;
     let mut report = send_all(name, options, work, chain)?;
-    wait_until_included(&expected, chain, report.started, options.timeout_s)?;
+    let deadline = report.started + Duration::from_secs(options.timeout_s);
+    wait_for_nonces(chain.rpc()?, &expected, "nonce", deadline)?;
     report.included = Some(report.started.elapsed());
     report.inclusion = probe.stop()?;
     chain.agree()?;
@@ -304,15 +305,8 @@ fn send_all(
     work: Workload,
     chain: &Chain,
 ) -> anyhow::Result<Report> {
-    let mut report = Report {
-        name: name.to_owned(),
-        txs: work.total(),
-        runs: work.runs,
-        conns: options.conns,
-        batch: options.batch,
-        cpu_seconds_before: chain.cpu_seconds()?,
-        ..Report::begin()
-    };
+    let mut report =
+        Report { runs: work.runs, ..Report::begin(name, work.total(), options, chain)? };
     let addresses = chain.addresses();
     let addresses = addresses.get(..if options.spread { addresses.len() } else { 1 });
     let addresses = addresses.context("a chain without nodes")?;
@@ -323,17 +317,16 @@ fn send_all(
         let lanes = parallel::at_once(&lanes, |place, lane| {
             submit(lane, options.batch, share, addresses[place % addresses.len()])
         })?;
-        for lane in lanes {
-            report.latencies.extend(lane.latencies);
-            report.refused += lane.refused;
-        }
+        report.add(lanes);
         // What comes next builds on this wave, wherever it is sent to.
         if addresses.len() > 1 {
-            wait_until_known(&nonces, addresses, options.timeout_s)?;
+            let deadline = Instant::now() + Duration::from_secs(options.timeout_s);
+            for rpc in addresses {
+                wait_for_nonces(*rpc, &nonces, "pendingNonce", deadline)?;
+            }
         }
     }
     report.accepted = report.started.elapsed();
-    report.latencies.sort_unstable();
     Ok(report)
 }
 
@@ -344,11 +337,6 @@ fn lane_rate(options: &Options, lanes: usize) -> Option<f64> {
     (rate > 0).then(|| f64::from(rate) / f64::from(lanes))
 }
 
-struct Lane {
-    latencies: Vec<Duration>,
-    refused: usize,
-}
-
 /// Sends the texts of one lane in order, one request at a time.
 fn submit(
     texts: &[String],
@@ -357,7 +345,7 @@ fn submit(
     rpc: SocketAddr,
 ) -> anyhow::Result<Lane> {
     let mut connection = Connection::open(rpc)?;
-    let mut lane = Lane { latencies: Vec::new(), refused: 0 };
+    let mut lane = Lane::default();
     let start = Instant::now();
     let mut sent = 0_u32;
     for texts in texts.chunks(batch) {
@@ -380,26 +368,6 @@ fn submit(
         lane.refused += refused;
     }
     Ok(lane)
-}
-
-/// Waits until every node has taken the senders' transactions, into its pool or its chain.
-fn wait_until_known(
-    nonces: &[(String, u64)],
-    addresses: &[SocketAddr],
-    timeout_s: u64,
-) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(timeout_s);
-    addresses.iter().try_for_each(|rpc| wait_for_nonces(*rpc, nonces, "pendingNonce", deadline))
-}
-
-fn wait_until_included(
-    expected: &[(String, u64)],
-    chain: &Chain,
-    start: Instant,
-    timeout_s: u64,
-) -> anyhow::Result<()> {
-    let deadline = start + Duration::from_secs(timeout_s);
-    wait_for_nonces(chain.rpc()?, expected, "nonce", deadline)
 }
 
 /// Waits until accounts have reached a nonce at a node.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::Options;
 use crate::chain::Chain;
 
 /// What came out of calls to agents.
@@ -19,6 +20,13 @@ impl CallFigures {
     fn blocks(&self, percent: usize) -> Option<u64> {
         at(&self.to_decision, percent)
     }
+}
+
+/// What a connection saw.
+#[derive(Default)]
+pub(crate) struct Lane {
+    pub(crate) latencies: Vec<Duration>,
+    pub(crate) refused: usize,
 }
 
 pub(crate) struct Report {
@@ -47,26 +55,40 @@ pub(crate) struct Report {
 
 impl Report {
     /// The clock starts.
-    pub(crate) fn begin() -> Self {
-        Self {
-            name: String::new(),
-            txs: 0,
+    pub(crate) fn begin(
+        name: &str,
+        txs: usize,
+        options: &Options,
+        chain: &Chain,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            name: name.to_owned(),
+            txs,
             runs: 0,
             calls: None,
             refused: 0,
-            conns: 0,
-            batch: 0,
+            conns: options.conns,
+            batch: options.batch,
+            cpu_seconds_before: chain.cpu_seconds()?,
             started: Instant::now(),
             accepted: Duration::ZERO,
             included: None,
             latencies: Vec::new(),
             inclusion: Vec::new(),
-            cpu_seconds_before: 0.0,
             node_cpu_seconds: 0.0,
             rss_kb: 0,
             peak_rss_kb: 0,
             blocks: 0,
+        })
+    }
+
+    /// Notes what connections saw.
+    pub(crate) fn add(&mut self, lanes: impl IntoIterator<Item = Lane>) {
+        for Lane { latencies, refused } in lanes {
+            self.latencies.extend(latencies);
+            self.refused += refused;
         }
+        self.latencies.sort_unstable();
     }
 
     /// Takes what the node has used so far.

@@ -98,12 +98,13 @@ fn work_by_itself(rpc: SocketAddr, looks: &mut Looks) -> anyhow::Result<String> 
     let (id, account) = (run.to_string(), MINER.to_string());
     let data = home.data().parent().context("a folder")?.display().to_string();
     let place = ["--dev", &account, "--data-dir", &data];
-    for what in ["receipt", "why"] {
-        looks.at_json_or_text(&[&["miner", what, &id], &place[..]].concat())?;
-    }
+    let receipt = [&["miner", "receipt", &id], &place[..]].concat();
+    looks.at_json(&receipt)?;
+    // This is a text that quotes strangers.
+    looks.at(&[&["miner", "why", &id], &place[..]].concat())?;
     looks.at(&[&["miner", "runs"], &place[..]].concat())?;
     miner.stop()?;
-    looks.at_json_or_text(&[&["miner", "receipt", &id], &place[..]].concat())?;
+    looks.at_json(&receipt)?;
     home.logged()
 }
 
@@ -138,15 +139,6 @@ impl Looks {
         let hostile = piped.iter().any(|it| it.to_string().contains("\u{202e}f"));
         ensure!(hostile, "{arguments:?} has no hostile text to show: {piped:?}");
         Ok(())
-    }
-
-    /// The same at what is JSON, or text that quotes strangers.
-    fn at_json_or_text(&mut self, arguments: &[&str]) -> anyhow::Result<()> {
-        if arguments.contains(&"receipt") {
-            self.at_json(arguments)
-        } else {
-            self.at(arguments).map(drop)
-        }
     }
 
     fn piped(&self, arguments: &[&str]) -> anyhow::Result<String> {

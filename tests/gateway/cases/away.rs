@@ -7,8 +7,7 @@ use testkit::node::{wait_for, wait_until};
 use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::with_key(&[])?;
-    scene.play(|scene| {
+    Scene::with_key(&[])?.play(|scene| {
         ensure!(scene.client.ask(&chat("say one"), &[])?.content()? == "one");
         // While a miner works.
         let connection = scene.client.begin(&chat("hold two"), &[])?;

@@ -13,8 +13,7 @@ const BUDGET_MICRO: u64 = 3_900;
 
 pub(crate) fn run() -> anyhow::Result<String> {
     let budget = BUDGET_MICRO.to_string();
-    let scene = Scene::with_key(&["--budget", &budget, "--parallel", "5"])?;
-    scene.play(|scene| {
+    Scene::with_key(&["--budget", &budget, "--parallel", "5"])?.play(|scene| {
         let bodies: Vec<_> =
             (0..10).map(|number| chat(&format!("number {number}\nhold budget"))).collect();
         let begun: Vec<_> =

@@ -15,8 +15,7 @@ const RSS_KB_MAX: u64 = 150 * 1_024;
 const SETTINGS: &str = "claim_bond_micro = 0\nclaim_wait_ms = 300000\n";
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::joined(SETTINGS, &[], (&["--v7", "0"], Way::Straight))?;
-    scene.play(|scene| {
+    Scene::joined(SETTINGS, &[], (&["--v7", "0"], Way::Straight))?.play(|scene| {
         let bodies: Vec<_> =
             (0..STREAMS).map(|number| stream(&format!("number {number}\nhold crowd"))).collect();
         let begun: Vec<_> =

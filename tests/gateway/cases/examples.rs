@@ -57,8 +57,7 @@ pub(crate) fn run() -> anyhow::Result<String> {
     let [openai_2, openai_3, langchain, mcp] = pythons.try_into().ok().context("four")?;
     needs::runs("curl", "--version")?;
     // Before fork v7 a miner needs no bond, whatever a gateway asks for.
-    let scene = Scene::of_chain(SETTINGS, &[], &[])?;
-    scene.play(|scene| {
+    Scene::of_chain(SETTINGS, &[], &[])?.play(|scene| {
         let machine = Machine::new(scene)?;
         for python in [openai_2, openai_3] {
             script(scene, &machine, &python, "from openai import OpenAI")?;

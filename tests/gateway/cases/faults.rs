@@ -7,8 +7,7 @@ use testkit::chat::{Answer, Client, Headers, chat};
 use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::with_key(&["--per-request", "1000", "--models", "ombra*"])?;
-    scene.play(|scene| {
+    Scene::with_key(&["--per-request", "1000", "--models", "ombra*"])?.play(|scene| {
         bodies(&scene.client)?;
         doors(&scene.client)?;
         keys(scene)?;

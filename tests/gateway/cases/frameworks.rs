@@ -16,8 +16,7 @@ pub(crate) fn run() -> anyhow::Result<String> {
         anyhow::Ok((python::needed(name, &[package], module)?, script))
     };
     let pythons = FRAMEWORKS.into_iter().map(python).collect::<anyhow::Result<Vec<_>>>()?;
-    let scene = Scene::with_key(&["--per-request", "6000"])?;
-    scene.play(|scene| {
+    Scene::with_key(&["--per-request", "6000"])?.play(|scene| {
         for (python, script) in &pythons {
             let printed = scene.python(python, script)?;
             say(&format!("   {}", printed.trim()));

@@ -7,8 +7,7 @@ use testkit::node::wait_until;
 use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::with_key(&[])?;
-    scene.play(|scene| {
+    Scene::with_key(&[])?.play(|scene| {
         for body in [chat("hold first"), stream("hold second")] {
             let name = if body["stream"] == true { "second" } else { "first" };
             let before = scene.runs()?;

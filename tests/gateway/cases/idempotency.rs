@@ -7,8 +7,7 @@ use testkit::node::wait_until;
 use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::with_key(&[])?;
-    scene.play(|scene| {
+    Scene::with_key(&[])?.play(|scene| {
         let named = [("idempotency-key", "order-1")];
         let body = chat("hold order");
         let first = scene.client.begin(&body, &named)?;

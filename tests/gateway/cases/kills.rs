@@ -38,8 +38,7 @@ const PHASES: [Phase; 7] = [
 ];
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::with_key(&[])?;
-    scene.play(|scene| {
+    Scene::with_key(&[])?.play(|scene| {
         for phase in PHASES {
             kill(scene, phase).with_context(|| format!("killed when {phase:?}"))?;
             scene.check().with_context(|| format!("the books after {phase:?}"))?;

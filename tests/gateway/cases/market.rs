@@ -18,8 +18,7 @@ use crate::scene::{MARKET, SETTINGS, Scene, at_home};
 const LIMITS: [&str; 4] = ["--per-request", "10000", "--models", "agent:*"];
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::of_chain(SETTINGS, &LIMITS, &MARKET)?;
-    scene.play(|scene| {
+    Scene::of_chain(SETTINGS, &LIMITS, &MARKET)?.play(|scene| {
         let committee = Committee::start(scene.node.rpc)?;
         answered(scene, &committee)?;
         refused(scene, &committee)?;

@@ -36,8 +36,7 @@ pub(crate) fn run() -> anyhow::Result<String> {
     let pythons = PACKAGES.into_iter().map(python).collect::<anyhow::Result<Vec<_>>>()?;
     // Nobody else takes the run back that a client takes back.
     let settings = "claim_bond_micro = 0\nclaim_wait_ms = 60000\n";
-    let scene = Scene::of_chain(settings, &LIMITS, &MARKET)?;
-    scene.play(|scene| {
+    Scene::of_chain(settings, &LIMITS, &MARKET)?.play(|scene| {
         let committee = Committee::start(scene.node.rpc)?;
         let agent = committee.model();
         let mut command = program();

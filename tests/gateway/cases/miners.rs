@@ -7,8 +7,7 @@ use testkit::chat::{chat, stream};
 use crate::scene::Scene;
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::of_short_claims(&[])?;
-    scene.play(|scene| {
+    Scene::of_short_claims(&[])?.play(|scene| {
         for body in [chat("ignore"), stream("ignore")] {
             let answer = scene.client.ask(&body, &[])?;
             ensure!(answer.fault() == (503, "no_miner".to_owned()), "{answer:?}");

@@ -10,8 +10,7 @@ use crate::scene::Scene;
 const TO: &str = "dev:3";
 
 pub(crate) fn run() -> anyhow::Result<String> {
-    let scene = Scene::with_key(&[])?;
-    scene.play(|scene| {
+    Scene::with_key(&[])?.play(|scene| {
         ensure!(scene.client.ask(&chat("say one"), &[])?.content()? == "one");
         scene.home.tell(&["drain", "1ombra", "--to", TO])?;
         scene.gateway.take().context("a gateway that runs")?.stop()?;

@@ -15,8 +15,7 @@ pub(crate) fn run() -> anyhow::Result<String> {
         |(name, packages, modules)| anyhow::Ok((name, python::needed(name, packages, modules)?));
     let pythons = PACKAGES.into_iter().map(python).collect::<anyhow::Result<Vec<_>>>()?;
     // A run whose miner idles is over soon.
-    let scene = Scene::of_short_claims(&["--per-request", "6000"])?;
-    scene.play(|scene| {
+    Scene::of_short_claims(&["--per-request", "6000"])?.play(|scene| {
         for (name, python) in &pythons {
             let printed = scene.python(python, "official.py")?;
             say(&format!("   {name}: {}", printed.trim()));

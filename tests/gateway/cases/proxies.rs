@@ -55,8 +55,8 @@ pub(crate) fn run() -> anyhow::Result<String> {
         needs::runs(program, argument)?;
     }
     let hosts = piece("toml", "hosts =")?;
-    let scene = Scene::new(&format!("claim_bond_micro = 0\nclaim_wait_ms = 60000\n{hosts}"), &[])?;
-    scene.play(|scene| {
+    let settings = format!("claim_bond_micro = 0\nclaim_wait_ms = 60000\n{hosts}");
+    Scene::new(&settings, &[])?.play(|scene| {
         let starts: [(&str, Start); 2] = [("caddy", caddy), ("nginx", nginx)];
         for (name, start) in starts {
             let folder = tempfile::tempdir()?;

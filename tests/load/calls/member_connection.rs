@@ -18,6 +18,7 @@ use types::ids::Committer;
 
 use super::progress::Step;
 use super::{Awaited, sign};
+use crate::report::Lane;
 
 /// Rejections of what comes a moment too early: the pool of a node that is asked may be behind the chain.
 const TOO_EARLY: [&str; 3] = ["CALL_NOT_FOUND", "NOT_MEMBER", "CALL_PHASE"];
@@ -35,12 +36,6 @@ pub(super) enum Job {
     Reveal { miner: usize, id: Hash, number: usize },
 }
 
-/// What a connection saw.
-pub(super) struct Done {
-    pub(super) latencies: Vec<Duration>,
-    pub(super) refused: usize,
-}
-
 pub(super) struct MemberConnection<'a> {
     /// By their places among all miners.
     pub(super) miners: BTreeMap<usize, Actor>,
@@ -55,9 +50,9 @@ impl MemberConnection<'_> {
         jobs: &Receiver<Job>,
         batch: usize,
         node: SocketAddr,
-    ) -> anyhow::Result<Done> {
+    ) -> anyhow::Result<Lane> {
         let mut connection = Connection::open(node)?;
-        let mut done = Done { latencies: Vec::new(), refused: 0 };
+        let mut done = Lane::default();
         while let Ok(first) = jobs.recv() {
             let mut texts = vec![self.text(first)?];
             while texts.len() < batch
@@ -88,7 +83,7 @@ impl MemberConnection<'_> {
 }
 
 /// Sends texts, and again those that came too early.
-fn send(connection: &mut Connection, texts: Vec<String>, done: &mut Done) -> anyhow::Result<()> {
+fn send(connection: &mut Connection, texts: Vec<String>, done: &mut Lane) -> anyhow::Result<()> {
     let mut left = texts;
     for _ in 0..TRIES_MAX {
         let begun = Instant::now();
