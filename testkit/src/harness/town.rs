@@ -39,9 +39,13 @@ pub struct Town {
 impl Town {
     /// Nodes on loopback that run and know each other.
     pub fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
-        let mut town = Self::make(validators, followers)?;
-        town.start_all()?;
-        Ok(town)
+        Self::make(validators, followers)?.started()
+    }
+
+    /// The same nodes, which run and know each other.
+    pub fn started(mut self) -> anyhow::Result<Self> {
+        self.start_all()?;
+        Ok(self)
     }
 
     /// Homes of nodes on loopback; nothing runs yet.
@@ -69,18 +73,14 @@ impl Town {
 
     /// One validator, which runs, with the rules of v7, fast blocks, and these parameters besides.
     pub fn one_from_v7(params: &[&str]) -> anyhow::Result<Self> {
-        let mut town = Self::from_v7(1, 0, &[FAST, params].concat())?;
-        town.start_all()?;
-        Ok(town)
+        Self::from_v7(1, 0, &[FAST, params].concat())?.started()
     }
 
     /// Nodes, which run, with the agent market from the first block on and so many development accounts that
     /// have money; every answer can be appealed.
     pub fn from_v8(validators: usize, accounts: usize, params: &[&str]) -> anyhow::Result<Self> {
         let options = NetOptions { accounts, v8: Some(0), ..NetOptions::new(validators, 0) };
-        let mut town = Self::of(options, &[params, &["slashableModels=all"]].concat())?;
-        town.start_all()?;
-        Ok(town)
+        Self::of(options, &[params, &["slashableModels=all"]].concat())?.started()
     }
 
     /// Nodes with an address each, in network namespaces behind a switch.
@@ -97,8 +97,7 @@ impl Town {
             member.rpc.set_ip(address(at).into());
             move_addresses(&member.home().join("config.toml"), base, count)?;
         }
-        town.start_all()?;
-        Ok(town)
+        town.started()
     }
 
     /// Starts all nodes and waits until each knows each.

@@ -41,8 +41,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let ttl = format!("blobTtlMs={}", TTL.as_millis());
     // A block has room for one chunk, so that others wait.
     let params = [FAST, &["maxBlockBytes=786432", &ttl]].concat();
-    let mut town = Town::make_with(1, 0, &params)?;
-    town.start_all()?;
+    let town = Town::make_with(1, 0, &params)?.started()?;
     let [user, owner, holder] = people()?.map(|it| it.key);
     let user = User::start(town.node(0)?.rpc, user);
     let mut questions = 0;

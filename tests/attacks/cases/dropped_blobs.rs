@@ -23,8 +23,7 @@ const AFTER: Duration = Duration::from_secs(6);
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let ttl = format!("blobTtlMs={TTL_MS}");
     let params = [FAST, &["maxBlobBytes=1073741824", &ttl]].concat();
-    let mut town = Town::make_with(1, 0, &params)?;
-    town.start_all()?;
+    let town = Town::make_with(1, 0, &params)?.started()?;
     let node = town.node(0)?.rpc;
     let mut keys = keys(ATTACKERS + 1)?;
     let user = keys.pop().context("a key")?;

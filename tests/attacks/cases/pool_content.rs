@@ -33,8 +33,7 @@ const SUBMIT_P50_MAX: Duration = Duration::from_millis(25);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let options = NetOptions { accounts: SENDERS + 1, ..NetOptions::new(1, 0) };
-    let mut town = Town::of(options, FAST)?;
-    town.start_all()?;
+    let town = Town::of(options, FAST)?.started()?;
     let node = town.node(0)?.rpc;
     let mut keys = keys(SENDERS + 1)?;
     let user = keys.pop().context("a key")?;

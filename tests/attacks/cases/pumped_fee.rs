@@ -41,8 +41,7 @@ const WATCHED: Duration = Duration::from_secs(3);
 const HEARTBEATS_MAX: u64 = 8;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::from_v7(1, 0, PARAMS)?;
-    town.start_all()?;
+    let town = Town::from_v7(1, 0, PARAMS)?.started()?;
     let node = town.node(0)?;
     let [user, mut honest, payer] = people()?;
     let (user, mut payer) = (User::start(node.rpc, user.key), Attacker::new(payer.key, node.rpc)?);

@@ -29,8 +29,7 @@ const STEP: usize = 250;
 const FAST: &[&str] = &["minBlockIntervalMs=1", "heartbeatMs=1000"];
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::make_with(1, 0, FAST)?;
-    town.start_all()?;
+    let town = Town::make_with(1, 0, FAST)?.started()?;
     let load = Load::start(&town.net, &[0], 4, Duration::ZERO)?;
     for height in (0..=BLOCKS).step_by(STEP) {
         town.node(0)?.reaches(height)?;

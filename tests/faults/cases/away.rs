@@ -16,8 +16,7 @@ const BLOCKS_FULL: u64 = 10_000;
 
 pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let blocks = extent.pick(BLOCKS, BLOCKS_FULL);
-    let mut town = Town::make_with(4, 1, FASTEST)?;
-    town.start_all()?;
+    let mut town = Town::make_with(4, 1, FASTEST)?.started()?;
     let load = Load::full(&town.net, REST, 4)?;
     let left = town.height(REST)?;
     town.kill(AWAY)?;

@@ -75,11 +75,7 @@ pub(crate) fn log(_: Extent) -> anyhow::Result<()> {
         }
     }
 
-    std::fs::remove_file(folder.join(BALLAST))?;
-    town.restart(FULL)?;
-    let took = catches_up(town.node(FULL)?, town.node(0)?)?;
-    say(&format!("   with room again it had the others' height after {took:.1?}"));
-    town.goes_on(&[0, 1, 2, FULL], 20)?;
+    comes_back(&mut town, &folder, 20)?;
     for node in REST {
         let told = town.node(*node)?.call("ombra_getValidators", &json!([]))?;
         let members = told.as_array().context("a list of validators")?;
@@ -118,11 +114,7 @@ fn out_of_room(ballast_mib: u64, setting: &str) -> anyhow::Result<()> {
         ensure!(last.contains(NO_ROOM), "it does not say {NO_ROOM:?}");
     }
 
-    std::fs::remove_file(home.join(BALLAST))?;
-    town.restart(FULL)?;
-    let took = catches_up(town.node(FULL)?, town.node(0)?)?;
-    say(&format!("   with room again it had the others' height after {took:.1?}"));
-    town.goes_on(&[0, 1, 2, FULL], 4)?;
+    comes_back(&mut town, &home, 4)?;
     town.check(&*load.stop()?)
 }
 
@@ -134,6 +126,15 @@ fn end_of(town: &mut Town) -> anyhow::Result<(ExitStatus, String)> {
     ensure!(!status.success(), "it says that nothing was wrong");
     ensure!(status.code().is_some_and(|code| code != 5), "it must be startable: {status}: {last}");
     Ok((status, last))
+}
+
+/// Makes room again; the node is started, catches up, and makes so many blocks with the others.
+fn comes_back(town: &mut Town, folder: &Path, blocks: u64) -> anyhow::Result<()> {
+    std::fs::remove_file(folder.join(BALLAST))?;
+    town.restart(FULL)?;
+    let took = catches_up(town.node(FULL)?, town.node(0)?)?;
+    say(&format!("   with room again it had the others' height after {took:.1?}"));
+    town.goes_on(&[0, 1, 2, FULL], blocks).map(drop)
 }
 
 /// Moves a home to a small file system of its own.

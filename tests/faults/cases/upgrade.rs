@@ -24,8 +24,7 @@ const AHEAD: u64 = 60;
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     let earlier = earlier().with_context(|| format!("{EARLIER} names no program"))?;
     let options = NetOptions { binary: earlier, ..NetOptions::new(VALIDATORS, 1) };
-    let mut town = Town::of(options, &[FAST, &["forkDelayBlocks=30"]].concat())?;
-    town.start_all()?;
+    let mut town = Town::of(options, &[FAST, &["forkDelayBlocks=30"]].concat())?.started()?;
     let load = Load::steady(&town.net, REPLACED, 6)?;
     for at in REPLACED {
         load.ledger().excuse(*at);
