@@ -284,9 +284,8 @@ async fn start_in(
         node_key,
         alone: args.p2p.is_none(),
     };
-    let running = Box::pin(node::start(spec, log))
-        .await
-        .map_err(|error| super::outcome::not_started(&error))?;
+    let running =
+        node::start(spec, log).await.map_err(|error| super::outcome::not_started(&error))?;
     Ok(DevChain { running, accounts, home, is_new, _lock: lock, _temporary: temporary })
 }
 

@@ -197,9 +197,8 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
         tracing::info!(%reason, "stopping");
         return super::outcome::ended(&reason);
     }
-    let mut running = Box::pin(node::start(spec, log))
-        .await
-        .map_err(|error| super::outcome::not_started(&error))?;
+    let mut running =
+        node::start(spec, log).await.map_err(|error| super::outcome::not_started(&error))?;
     if let Some(systemd) = Systemd::find(std::env::var_os(systemd::VARIABLE)) {
         running.tell(systemd);
     }

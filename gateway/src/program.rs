@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::clock::Clock;
+use futures::future::BoxFuture;
 use miner::chain::client::Node as MinersNode;
 use miner::outbox::Halt;
 use tokio_util::sync::CancellationToken;
@@ -135,7 +136,12 @@ impl Program {
     ///
     /// # Errors
     /// What stands in the way.
-    pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
+    #[must_use]
+    pub fn open(setting: Setting) -> BoxFuture<'static, Result<Self, ProgramError>> {
+        Box::pin(Self::open_and_listen(setting))
+    }
+
+    async fn open_and_listen(setting: Setting) -> Result<Self, ProgramError> {
         let address = setting.settings.listen;
         let (service, chain) = open_service(setting).await?;
         let listening = |source| ProgramError::Listen { address, source };
@@ -167,7 +173,12 @@ impl Program {
     ///
     /// # Errors
     /// When the store cannot be used.
-    pub async fn run(self) -> Result<(), ProgramError> {
+    #[must_use]
+    pub fn run(self) -> BoxFuture<'static, Result<(), ProgramError>> {
+        Box::pin(self.work())
+    }
+
+    async fn work(self) -> Result<(), ProgramError> {
         let Self { service, server, chain: _ } = self;
         let serving = server.serve(Arc::clone(&service), service.stop.clone());
         let (outcome, ()) = tokio::join!(service.run(), serving);
@@ -182,7 +193,14 @@ impl Program {
 ///
 /// # Errors
 /// As for [`Program::open`].
-pub async fn open_service(
+#[must_use]
+pub fn open_service(
+    setting: Setting,
+) -> BoxFuture<'static, Result<(Arc<RequestService>, ChainIdentity), ProgramError>> {
+    Box::pin(service_of(setting))
+}
+
+async fn service_of(
     setting: Setting,
 ) -> Result<(Arc<RequestService>, ChainIdentity), ProgramError> {
     let Setting { settings, folder, key, memory, chain_id, node, clock, counters, stop } = setting;

@@ -16,6 +16,7 @@ use agent::executor::{Containers, Executors};
 use agent::tools::ports::{AgentTools, SystemNames};
 use agent::tools::sandbox::Wrapper;
 use agent::tools::{OpenError, Surroundings, Toolbox};
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -178,7 +179,12 @@ impl Program {
     ///
     /// # Errors
     /// The first of them that cannot be had as it is configured.
-    pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
+    #[must_use]
+    pub fn open(setting: Setting) -> BoxFuture<'static, Result<Self, ProgramError>> {
+        Box::pin(Self::open_parts(setting))
+    }
+
+    async fn open_parts(setting: Setting) -> Result<Self, ProgramError> {
         let Settings { policy: _, engine: config, tools, model, alarms, metrics: _, sweep, market } =
             Settings::read(&setting.config)?;
         let (policy_file, policy) = PolicyFile::open(&setting.config)?;
@@ -265,7 +271,12 @@ impl Program {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn run(self) -> Result<(), ProgramError> {
+    #[must_use]
+    pub fn run(self) -> BoxFuture<'static, Result<(), ProgramError>> {
+        Box::pin(self.work())
+    }
+
+    async fn work(self) -> Result<(), ProgramError> {
         let Self { engine, subscription, toolbox, policy, policies, stop, .. } = self;
         let following = stop.child_token();
         let MarketStart { parts, settings, calls, containers } = self.market;

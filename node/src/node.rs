@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::LocalBoxFuture;
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
@@ -78,8 +79,7 @@ impl NodeSpec {
             return None;
         }
         let stop = CancellationToken::new();
-        let begun = snapshot_sync::begin(home, genesis, config, *node_key, &stop);
-        let mut begun = Box::pin(begun);
+        let mut begun = snapshot_sync::begin(home, genesis, config, *node_key, &stop);
         tokio::select! {
             biased;
             why = asked => {
@@ -145,9 +145,20 @@ struct Parts {
 
 /// Starts a node and answers once its interfaces do.
 ///
+/// The answer is boxed so that the node's tasks are compiled in this crate, once: what an `async fn`
+/// does is compiled in each crate that awaits it.
+///
 /// # Errors
 /// [`StartError`]; what had been started is stopped again.
-pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartError> {
+#[must_use]
+pub fn start(
+    spec: NodeSpec,
+    log: LogControl,
+) -> LocalBoxFuture<'static, Result<Running, StartError>> {
+    Box::pin(start_stages(spec, log))
+}
+
+async fn start_stages(spec: NodeSpec, log: LogControl) -> Result<Running, StartError> {
     let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
     let mut registry = Registry::with_prefix("ombra");
     let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;

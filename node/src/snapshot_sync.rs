@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use genesis::Genesis;
 use p2p::PeerKey;
 use p2p::ports::Nothing;
@@ -48,7 +49,17 @@ const VAIN_TIME_MAX: Duration = Duration::from_secs(600);
 /// Makes the database out of a snapshot, if there is no database and peers offer one. Whatever goes
 /// wrong is logged; the node then begins with genesis. After `stop` it ends soon, and what was fetched
 /// is there for the next time.
-pub(crate) async fn begin(
+pub(crate) fn begin<'a>(
+    home: &'a Home,
+    genesis: &'a Genesis,
+    config: &'a Config,
+    node_key: [u8; 32],
+    stop: &'a CancellationToken,
+) -> BoxFuture<'a, ()> {
+    Box::pin(begin_if_new(home, genesis, config, node_key, stop))
+}
+
+async fn begin_if_new(
     home: &Home,
     genesis: &Genesis,
     config: &Config,

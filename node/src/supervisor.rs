@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -170,17 +171,28 @@ impl Supervisor {
             why = asked => ShutdownReason::Asked(why),
             reason = self.first_end() => reason,
         };
-        if reason.is_failure() {
-            error!(%reason, "stopping");
-        } else {
-            info!(%reason, "stopping");
-        }
-        self.stop(time).await;
-        reason
+        self.end(reason, time).await
+    }
+
+    /// Stops everything within `time`.
+    fn end(mut self, reason: ShutdownReason, time: Duration) -> BoxFuture<'static, ShutdownReason> {
+        Box::pin(async move {
+            if reason.is_failure() {
+                error!(%reason, "stopping");
+            } else {
+                info!(%reason, "stopping");
+            }
+            self.stop(time).await;
+            reason
+        })
     }
 
     /// The first task that ends decides; with no tasks left this never answers.
-    async fn first_end(&mut self) -> ShutdownReason {
+    fn first_end(&mut self) -> BoxFuture<'_, ShutdownReason> {
+        Box::pin(self.next_end())
+    }
+
+    async fn next_end(&mut self) -> ShutdownReason {
         match self.tasks.join_next_with_id().await {
             None => std::future::pending().await,
             Some(Ok((id, outcome))) => {

@@ -97,8 +97,7 @@ pub(super) async fn run(args: ServeArgs, out: Out<'_>) -> Outcome {
             }
         }
     };
-    let (outcome, (), _, ()) =
-        tokio::join!(Box::pin(program.run()), answering, measuring, stopping);
+    let (outcome, (), _, ()) = tokio::join!(program.run(), answering, measuring, stopping);
     outcome.map_err(failed)
 }
 

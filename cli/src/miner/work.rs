@@ -207,7 +207,7 @@ async fn work(
         }
     };
     let working = async {
-        let outcome = Box::pin(program.run()).await;
+        let outcome = program.run().await;
         stop.cancel();
         outcome
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::clock::Clock;
+use futures::future::BoxFuture;
 use miner::chain::ChainError;
 use miner::outbox::{Halt, Outbox, Setting as OutboxSetting};
 use parking_lot::Mutex;
@@ -138,7 +139,12 @@ impl RequestService {
     ///
     /// # Errors
     /// When the store cannot be used.
-    pub async fn run(self: &Arc<Self>) -> Result<(), Halt> {
+    #[must_use]
+    pub fn run(self: &Arc<Self>) -> BoxFuture<'_, Result<(), Halt>> {
+        Box::pin(self.run_service())
+    }
+
+    async fn run_service(self: &Arc<Self>) -> Result<(), Halt> {
         let outcome = tokio::select! {
             biased;
             () = self.stop.cancelled() => Ok(()),
