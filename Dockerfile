@@ -53,6 +53,7 @@ COPY agent/Cargo.toml agent/
 COPY miner/Cargo.toml miner/
 COPY gateway/Cargo.toml gateway/
 COPY node/Cargo.toml node/
+COPY allocator/Cargo.toml allocator/
 COPY cli/Cargo.toml cli/
 COPY fixtures/Cargo.toml fixtures/
 COPY testkit/Cargo.toml testkit/
@@ -60,7 +61,7 @@ COPY tests/Cargo.toml tests/
 COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
 # the benchmarks that a manifest names to be there, too.
-RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node cli fixtures testkit; do \
+RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node allocator cli fixtures testkit; do \
       mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
       for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
         touch "$crate/benches/$bench.rs" || exit 1; \

@@ -24,12 +24,16 @@ const ARROWS: &[(&str, &str)] = &[
     ("miner", "types wallet agent"),
     ("gateway", "types wallet agent miner"),
     ("node", "types state store genesis txpool consensus p2p rpc wallet"),
-    ("cli", "types state store genesis consensus rpc wallet infer agent miner gateway node"),
+    ("allocator", ""),
+    (
+        "cli",
+        "types state store genesis consensus rpc wallet infer agent miner gateway node allocator",
+    ),
     ("fixtures", "types"),
     ("testkit", "types state wallet consensus fixtures"),
     (
         "tests",
-        "types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node cli fixtures testkit",
+        "types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node allocator cli fixtures testkit",
     ),
 ];
 
