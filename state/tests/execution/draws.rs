@@ -120,7 +120,8 @@ proptest! {
         prop_assert_eq!(once.len(), election.seats.len(), "nobody has two seats");
         let weighty = candidates.iter().filter(|it| !it.weight.is_zero()).count();
         prop_assert_eq!(election.seats.len(), seats.min(weighty));
-        let full = election.seats.iter().filter(|it| it.is_full).count();
-        prop_assert_eq!(election.members().count(), election.seats.len() - full, "they stay empty");
+        let free: Vec<_> = candidates.iter().map(|it| Candidate { is_full: false, ..*it }).collect();
+        let of_all = elect(&lot(seed), &free, seats);
+        prop_assert_eq!(miners(&election.seats), miners(&of_all.seats), "who is full keeps the seat");
     }
 }

@@ -3,7 +3,7 @@
 use state::{Effects, TxError, simulate};
 use types::{Amount, Body, RunStatus};
 
-use crate::world::{ALICE, BOB, FUNDS, MINER, PROPOSER, Who, World, answer, claim, transfer};
+use crate::world::{ALICE, BOB, FUNDS, MINER, PROPOSER, Who, World, answer, chat, claim, transfer};
 
 fn effects(world: &World, who: Who, body: &Body) -> Result<Effects, TxError> {
     simulate(&world.next_tx(who, body), &world.base(), &world.context())
@@ -29,6 +29,12 @@ fn a_simulated_transfer_shows_everyone_who_gains_or_loses() {
     assert_eq!(balances[&BOB.address()].1, Amount::new(FUNDS + 10));
     assert_eq!(balances[&PROPOSER.address()].1, Amount::new(FUNDS + 1));
     assert_eq!(balances[&ALICE.address()].1, Amount::new(FUNDS - 11));
+}
+
+#[test]
+fn a_simulated_turn_burns() {
+    let world = World::new();
+    assert_eq!(effects(&world, ALICE, &chat("hello")).unwrap().burned, Amount::new(100));
 }
 
 #[test]
