@@ -182,6 +182,19 @@ fn a_full_pool_makes_the_public_sdk_ask_again_until_there_is_room() -> anyhow::R
 }
 
 #[test]
+fn who_stops_reading_is_told_what_it_lost_and_harms_nobody() -> anyhow::Result<()> {
+    let settings = vec![
+        ("OMBRA__RPC__LIMITS__SUBSCRIPTION_LAG_BLOCKS_MAX", "5".to_owned()),
+        ("OMBRA__RPC__LIMITS__WRITE_TIMEOUT_MS", "600000".to_owned()),
+    ];
+    let mut node = Node::start(DevOptions { settings, ..plain() })?;
+    let seen = told(script("slow.py")?.arg(url(&node)).arg(node.pid().to_string()))?;
+    node.stop()?;
+    assert_eq!(json!({ "closed": 1013 }), seen);
+    Ok(())
+}
+
+#[test]
 fn the_python_examples_do_what_they_say() -> anyhow::Result<()> {
     prints("examples.py", plain(), &[EXAMPLES], &json!({ "examples": 7 }))
 }

@@ -155,7 +155,7 @@ def pending(client, alice, bob):
 
 
 def refusals(client, alice, bob):
-    """An error of each status; the rejections themselves are in tests/it/rejections."""
+    """Errors of three statuses, which are final for the SDK; tests/it/rejections has the rejections themselves."""
     submit = client.chain.submit_tx
     to_bob = {"to": bob.address, "amount": "5", "fee": "0"}
     seen = answers(client)
