@@ -57,6 +57,7 @@ fn the_declarations_in_the_repository_are_those_of_the_program() {
     let bare = without_docs(&declared);
     let lines: Vec<String> =
         bare["kinds"].as_array().unwrap().iter().map(|kind| sorted(kind).to_string()).collect();
+    assert_eq!(2, bare.as_object().unwrap().len(), "everyKind and kinds are all there is");
     let (every, lines) = (sorted(&bare["everyKind"]), lines.join(",\n"));
     let text = format!("{head}{{\"everyKind\": {every}, \"kinds\": [\n{lines}\n]}};\n");
     assert_text_kept_in("examples/js/kinds.js", &text);

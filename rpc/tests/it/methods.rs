@@ -230,7 +230,7 @@ async fn runs_are_listed_by_filter_newest_first() {
 }
 
 #[tokio::test]
-async fn builders_fill_in_what_the_signers_of_a_run_and_a_vote_can_send() {
+async fn what_builders_make_for_a_run_and_a_vote_can_be_signed_and_sent() {
     let server = TestServer::start().await;
     let (user, miner) = (key(1), key(2));
     let request = json!({"prompt": PROMPT, "maxFee": "10000", "maxSteps": 5, "seed": "s"});

@@ -136,7 +136,7 @@ async fn events_go_on_though_the_memory_for_answers_is_full() {
     for nonce in 0..3 {
         commit_large(&server, nonce);
         for stream in &mut streams {
-            // It comes in pieces, which no event is read from.
+            // The event comes in pieces, so it is not read as one.
             stream.until(&format!("id: {}\n", before + nonce + 1)).await;
             stream.until("\n\n").await;
         }

@@ -1,5 +1,7 @@
 //! Server-sent events, and the limits on what clients may have open and ask.
 
+use std::time::{Duration, Instant};
+
 use rpc::{Config, Limits, RateLimits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -196,21 +198,33 @@ async fn who_asks_too_fast_is_told_when_to_come_back() {
         key_requests_per_second: 1_000,
         ..RateLimits::default()
     };
-    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "ombra_getSupply", "params": [] });
     let batch = Value::Array(vec![call.clone(), call]).to_string();
-    let (_, answers) = server.post(&batch).await;
+    let (server, answers, third, refused, last_answers) = loop {
+        let config = Config { rate: rate.clone(), ..Config::default() };
+        let server = TestServer::start_as(config).await;
+        let started = Instant::now();
+        let (_, answers) = server.post(&batch).await;
+        let (third, _) = server.get("/api/chain/height").await;
+        let refused = answer(&server, "x-api-key: another\r\n").await;
+        let (_, last_answers) = server.post(&batch).await;
+        // A busy machine may take longer; then one more is allowed.
+        if started.elapsed() < Duration::from_secs(1) {
+            break (server, answers, third, refused, last_answers);
+        }
+    };
     assert!(!answers.contains("RATE_LIMITED"), "each call of two counts: {answers}");
-    assert_eq!(200, server.get("/api/chain/height").await.0, "the third");
-    let refused = answer(&server, "x-api-key: another\r\n").await;
+    assert_eq!(200, third);
     assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("RATE_LIMITED"), "{refused}");
+    assert!(refused.contains("retryAfterMs"), "{refused}");
     let standing =
         ["limit: 3", "remaining: 0", "reset: 3"].map(|it| format!("x-ratelimit-{it}\r\n"));
     for line in standing.iter().map(String::as_str).chain(["retry-after: 1\r\n"]) {
         assert!(refused.contains(line), "{line}{refused}");
     }
-    let (_, answers) = server.post(&batch).await;
-    assert!(answers.contains("RATE_LIMITED") && answers.contains("retryAfterMs"), "{answers}");
+    for told in ["RATE_LIMITED", "retryAfterMs"] {
+        assert!(last_answers.contains(told), "{last_answers}");
+    }
     assert_eq!(200, server.get("/healthz").await.0, "health is free");
     for _ in 0..50 {
         let answered = answer(&server, "x-api-key: key\r\n").await;

@@ -588,7 +588,7 @@ impl Accounts for World {
     }
 
     fn census(&self, _: usize) -> Result<Census, PortFault> {
-        unreachable!("tests/sdk/rest.py asks a whole node who holds how much")
+        unreachable!("only REST asks for it, and tests/sdk/rest.py asks a whole node")
     }
 
     fn escrows(&self) -> Result<Escrows, PortFault> {
