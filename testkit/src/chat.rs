@@ -197,7 +197,8 @@ fn unchunked(mut body: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The text of a stream that has come to its end, or else the code of the fault that it ends with.
+/// The text of a stream that has come to its end. A stream may end with a fault instead: then its code, or
+/// all of it where it has no code.
 pub fn streamed(text: &str) -> anyhow::Result<Result<String, String>> {
     let mut content = String::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
@@ -205,8 +206,11 @@ pub fn streamed(text: &str) -> anyhow::Result<Result<String, String>> {
             return Ok(Ok(content));
         }
         let chunk: Value = serde_json::from_str(line).with_context(|| text.to_owned())?;
-        if let Some(code) = chunk["error"]["code"].as_str() {
-            return Ok(Err(code.to_owned()));
+        let fault = &chunk["error"];
+        if !fault.is_null() {
+            return Ok(Err(fault["code"]
+                .as_str()
+                .map_or_else(|| fault.to_string(), str::to_owned)));
         }
         content.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
     }

@@ -18,8 +18,9 @@ pub fn ran(node: SocketAddr, arguments: &[&str]) -> anyhow::Result<Output> {
 pub fn told(node: SocketAddr, arguments: &[&str]) -> anyhow::Result<String> {
     let Output { status, stdout, stderr } = ran(node, arguments)?;
     let said = String::from_utf8_lossy(&stderr);
-    ensure!(status.success(), "ombra {}: {said}", arguments.join(" "));
-    Ok(String::from_utf8(stdout)?)
+    let printed = String::from_utf8(stdout)?;
+    ensure!(status.success(), "ombra {}: {said}{printed}", arguments.join(" "));
+    Ok(printed)
 }
 
 /// What a command prints as JSON, however it ends.

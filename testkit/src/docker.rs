@@ -19,7 +19,7 @@ pub fn engine() -> anyhow::Result<String> {
     Ok(version.map_err(|error| Missing(format!("no Docker engine answers: {error:#}")))?)
 }
 
-/// Makes an image of these files of a folder, as `tar` names them, with changes to what it says of itself;
+/// Makes an image of these files of a folder, as `tar` names them, and applies these changes of `docker import`;
 /// answers its id.
 pub fn import(
     folder: &Path,

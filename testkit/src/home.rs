@@ -71,6 +71,8 @@ impl HomeNode {
     }
 }
 
+/// Its ports are not in a row, so [`Member::metric`], [`Member::p2p_port`] and [`Member::p2p_address`] are of no
+/// use here.
 impl Deref for HomeNode {
     type Target = Member;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// An agent with these methods. What else matters to a test it puts in place of what is here.
+/// An agent with these methods. A test replaces the other members that matter to it.
 #[must_use]
 pub fn of_model(name: &str, manifest: &str, methods: &[Value]) -> Value {
     json!({

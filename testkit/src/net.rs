@@ -215,6 +215,9 @@ impl Member {
 
     /// Starts the process, which must not run.
     pub fn launch(&mut self, settings: &[(&str, String)]) -> anyhow::Result<()> {
+        if let Some(process) = &mut self.process {
+            ensure!(process.try_wait()?.is_some(), "{} runs already", self.name);
+        }
         let endpoints = self.home.join("endpoints.json");
         if endpoints.exists() {
             // Left behind by a killed process; the next one writes its own.

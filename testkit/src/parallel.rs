@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 
 /// Cases at a time.
 const LANES: usize = 4;
@@ -84,7 +84,8 @@ pub fn joined<T>(ended: std::thread::Result<anyhow::Result<T>>, who: &str) -> an
     ended.map_err(|_panic| anyhow!("{who} panicked"))?
 }
 
-/// Works while somebody else works, too, who is told when it is over; answers what came of both.
+/// Runs `work` here and `meanwhile` in a thread; `meanwhile` is told when `work` is over, also when it
+/// panicked. Answers what came of both.
 pub fn beside<T, R: Send>(
     work: impl FnOnce() -> anyhow::Result<T>,
     meanwhile: impl FnOnce(&AtomicBool) -> anyhow::Result<R> + Send,
@@ -92,31 +93,48 @@ pub fn beside<T, R: Send>(
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let meanwhile = scope.spawn(|| meanwhile(&over));
-        let worked = work();
-        over.store(true, Ordering::Relaxed);
-        let other = joined(meanwhile.join(), "whoever worked meanwhile")?;
-        Ok((worked?, other))
+        let worked = {
+            let _told = Told(&over);
+            work()
+        };
+        let other = joined(meanwhile.join(), "whoever worked meanwhile");
+        Ok((worked?, other?))
     })
 }
 
-/// A thread that works until it is told that it is over.
+/// Says that it is over when it is dropped.
+struct Told<'a>(&'a AtomicBool);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thread that works until it is told that it is over, or until this is dropped.
 #[derive(Debug)]
 pub struct Worker<T> {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<anyhow::Result<T>>,
+    thread: Option<JoinHandle<anyhow::Result<T>>>,
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
 }
 
 impl<T: Send + 'static> Worker<T> {
     pub fn start(work: impl FnOnce(&AtomicBool) -> anyhow::Result<T> + Send + 'static) -> Self {
         let over = Arc::<AtomicBool>::default();
         let told = Arc::clone(&over);
-        Self { over, thread: std::thread::spawn(move || work(&told)) }
+        Self { over, thread: Some(std::thread::spawn(move || work(&told))) }
     }
 
     /// Whether it has ended by itself.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Tells it that it is over.
@@ -125,14 +143,16 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// The same; answers what it has done.
-    pub fn stop(self) -> anyhow::Result<T> {
+    pub fn stop(mut self) -> anyhow::Result<T> {
         self.tell();
-        joined(self.thread.join(), "a worker")
+        let thread = self.thread.take().context("a worker ends once")?;
+        joined(thread.join(), "a worker")
     }
 
     /// The same of several, who are told at the same time.
     pub fn stop_all(workers: Vec<Self>) -> anyhow::Result<Vec<T>> {
         workers.iter().for_each(Self::tell);
-        workers.into_iter().map(Self::stop).collect()
+        let ended: Vec<_> = workers.into_iter().map(Self::stop).collect();
+        ended.into_iter().collect()
     }
 }

@@ -105,10 +105,10 @@ pub fn output(command: &mut Command) -> anyhow::Result<Output> {
 
 /// Runs a command to its end, however long it takes; answers what it printed, without the space around.
 pub fn run(command: &mut Command) -> anyhow::Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let Output { status, stdout, stderr } = command.output().with_context(|| name.clone())?;
+    let output = command.output();
+    let Output { status, stdout, stderr } = output.with_context(|| format!("{command:?}"))?;
     let said = String::from_utf8_lossy(&stderr);
-    ensure!(status.success(), "{name} ended with {status}: {}", said.trim());
+    ensure!(status.success(), "{command:?} ended with {status}: {}", said.trim());
     Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
 }
 

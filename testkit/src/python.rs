@@ -26,7 +26,7 @@ pub fn with_packages(name: &str, packages: &[&str], modules: &str) -> anyhow::Re
     Ok(python)
 }
 
-/// The same where a machine that cannot get them lacks something, and nothing has failed.
+/// The same, but packages that cannot be had are [`Missing`]: the machine lacks them, and nothing has failed.
 pub fn needed(name: &str, packages: &[&str], modules: &str) -> anyhow::Result<PathBuf> {
     with_packages(name, packages, modules).map_err(missing)
 }

@@ -49,7 +49,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// What came of something of which a part may be [`Missing`].
+/// The same, where the error [`Missing`] means that it was skipped.
 fn judged(result: anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
     result.or_else(|error| error.downcast().map(|Missing(why)| Outcome::Skipped(why)))
 }

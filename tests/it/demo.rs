@@ -1,6 +1,6 @@
 //! `ombra demo` and `ombra model` where the model cannot be had: they say what is wrong and what to
-//! do, and nothing takes the model's place. What they do with it is in `tests/real`; how it is fetched,
-//! `agent/src/model_file` tries.
+//! do, and nothing takes the model's place. What they do with it is in `tests/real`; the
+//! tests of `agent/src/model_file` are about how it is fetched.
 
 use std::io::Write as _;
 use std::path::PathBuf;

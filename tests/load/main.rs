@@ -326,7 +326,7 @@ fn send_all(
             }
         }
     }
-    report.accepted = report.started.elapsed();
+    report.ends();
     Ok(report)
 }
 

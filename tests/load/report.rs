@@ -88,6 +88,11 @@ impl Report {
             self.latencies.extend(latencies);
             self.refused += refused;
         }
+    }
+
+    /// Notes that the last connection has ended.
+    pub(crate) fn ends(&mut self) {
+        self.accepted = self.started.elapsed();
         self.latencies.sort_unstable();
     }
 

