@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// Waits until something holds; whether it does within a minute.
+/// Waits for at most a minute until something holds; answers whether it does.
 pub(crate) async fn comes(holds: impl Fn() -> bool) -> bool {
     let wait = async {
         while !holds() {
-            // Nobody tells when the journal is written, or when a tool is asked for.
+            // What is waited for does not tell when it comes.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };

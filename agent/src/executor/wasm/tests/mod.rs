@@ -41,7 +41,7 @@ fn with_memory(pages: u32, imports: &str, alloc: &str, body: &str) -> Vec<u8> {
     ))
 }
 
-/// The text of a loop, first in a body, that does something so often.
+/// A body that does something so often and answers with nothing. It declares a local, so it must come first.
 fn repeated(times: u32, what: &str) -> String {
     format!(
         "(local $n i32)

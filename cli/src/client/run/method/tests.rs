@@ -25,7 +25,7 @@ fn envelope(arguments: &[&str]) -> Result<String, CliError> {
     }
 }
 
-/// Checks that a command line is refused with words that have these, and tells the words.
+/// Checks that a command line is refused with a text that contains this; answers the text.
 fn is_refused(arguments: &[&str], expected: &str) -> String {
     let error = envelope(arguments).expect_err(expected);
     assert_eq!(2, error.exit_code(), "{arguments:?}: {error}");
@@ -170,6 +170,7 @@ fn an_option_of_another_method_is_refused() {
         (&["--method", "inferString"], "PROMPT is missing: say what to ask"),
         // An option without a method.
         (&["p", "--system", "s"], "--method"),
+        // A method that there is not.
         (&["p", "--method", "inferText"], "inferToolsChat"),
     ];
     for (arguments, expected) in cases {
