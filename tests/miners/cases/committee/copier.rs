@@ -115,6 +115,10 @@ fn refused(
     other: &Value,
 ) -> anyhow::Result<bool> {
     let (reveal, answer) = (&other["reveal"], &record["answer"]);
+    if reveal["salt"].is_null() {
+        // The call is decided: the node tells the salt of the answer only.
+        return Ok(false);
+    }
     let said = |member: &str| reveal[member].as_u64().with_context(|| format!("no {member}"));
     let result = if reveal["result"].is_null() { &answer["result"] } else { &reveal["result"] };
     let result = HexBytes::parse(result.as_str().unwrap_or("0x")).context("a result")?;
