@@ -21,7 +21,9 @@ pub fn with_packages(name: &str, packages: &[&str], modules: &str) -> anyhow::Re
     let has_packages = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
     if !has_packages.is_ok_and(|output| output.status.success()) {
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+        run(Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--no-compile"])
+            .args(packages))?;
     }
     Ok(python)
 }
