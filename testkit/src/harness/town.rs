@@ -17,7 +17,7 @@ use crate::suite::say;
 /// The most memory that a node of these tests may ever have had, in KiB.
 const MEMORY_KB_MAX: u64 = 800 * 1024;
 /// Blocks that may still be decided when a quorum has just been lost.
-const LAST_BLOCKS_MAX: usize = 2;
+const LAST_BLOCKS_MAX: u64 = 2;
 /// How long something is watched that must not happen.
 const WHILE: Duration = Duration::from_secs(4);
 /// So many transactions of a load are asked for at most at each node but the first.
@@ -141,18 +141,18 @@ impl Town {
 
     /// Watches for a while that no node makes a block. One that was under way may come first.
     pub fn stands_still(&self, nodes: &[usize]) -> anyhow::Result<()> {
-        self.comes_to_rest(nodes, LAST_BLOCKS_MAX)
+        self.comes_to_rest(nodes, self.height(nodes)? + LAST_BLOCKS_MAX)
     }
 
-    /// The same of nodes to which so many blocks may still be under way.
-    pub fn comes_to_rest(&self, nodes: &[usize], under_way_max: usize) -> anyhow::Result<()> {
-        let mut height = self.height(nodes)?;
-        let (mut since, mut moved) = (Instant::now(), 0);
+    /// Waits until these nodes have had no new block for a while, and watches that they get none above a
+    /// height.
+    pub fn comes_to_rest(&self, nodes: &[usize], highest: u64) -> anyhow::Result<()> {
+        let (mut height, mut since) = (self.height(nodes)?, Instant::now());
         while since.elapsed() < WHILE {
             let now = self.height(nodes)?;
+            ensure!(now <= highest, "blocks go on coming: height {now}, {highest} at most");
             if now > height {
-                (height, since, moved) = (now, Instant::now(), moved + 1);
-                ensure!(moved <= under_way_max, "blocks go on coming: height {height}");
+                (height, since) = (now, Instant::now());
             }
             // What must not happen is watched for a while.
             std::thread::sleep(Duration::from_millis(20));

@@ -17,7 +17,7 @@ const BEHIND: usize = 4;
 const STOLEN: usize = 5;
 const BLOCKS: u64 = 50;
 /// Blocks that may still be under way to the follower when its wires are cut.
-const UNDER_WAY_MAX: usize = 8;
+const UNDER_WAY_MAX: u64 = 8;
 /// The protocols of the network for transactions.
 const PROTOCOLS: &[&str] = &["pool", "peers", "sync"];
 
@@ -34,7 +34,8 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     town.goes_on(&[0, 1, 2, 3, BEHIND], 1)?;
     // A node that runs, and for which only the silent peers are left for a while.
     town.switch()?.part(ALL, &[BEHIND]);
-    town.comes_to_rest(&[BEHIND], UNDER_WAY_MAX)?;
+    let at_the_cut = town.height(ALL)?;
+    town.comes_to_rest(&[BEHIND], at_the_cut + UNDER_WAY_MAX)?;
     town.goes_on(ALL, BLOCKS)?;
     town.switch()?.heal();
     let back = Instant::now();
