@@ -134,6 +134,9 @@ pub struct Program {
 impl Program {
     /// Asks the node for its chain, opens the store and begins to listen.
     ///
+    /// The answer is boxed, as that of [`Self::run`], so that it is compiled in this crate, once: what an
+    /// `async fn` does is compiled in each crate that awaits it.
+    ///
     /// # Errors
     /// What stands in the way.
     #[must_use]

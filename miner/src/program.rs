@@ -177,6 +177,9 @@ impl Program {
     /// Reads the configuration, asks the node, and opens journal, tools and model. Waits for a node
     /// and a model's server that are away; dropping the future ends that.
     ///
+    /// The answer is boxed, as that of [`Self::run`], so that it is compiled in this crate, once: what an
+    /// `async fn` does is compiled in each crate that awaits it.
+    ///
     /// # Errors
     /// The first of them that cannot be had as it is configured.
     #[must_use]

@@ -49,7 +49,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// The same, where the error [`Missing`] means that it was skipped.
+/// Turns the error [`Missing`] into [`Outcome::Skipped`]; everything else stays as it is.
 fn judged(result: anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
     result.or_else(|error| error.downcast().map(|Missing(why)| Outcome::Skipped(why)))
 }
