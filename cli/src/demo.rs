@@ -15,8 +15,8 @@ use super::dev::{self, DevArgs, DevChain, DevMiner};
 use super::home;
 use market::{Members, Stage};
 
-/// Run a chain with a miner, and show one agent run on it that a language model works on; then an
-/// agent that three miners execute and agree on
+/// Run a chain with four miners, and show a run on it that one of them works on with a language model; then
+/// an agent that the three others execute and agree on
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
                         ombra demo\n  \
