@@ -60,6 +60,10 @@ def requests():
         is_told = vector["field"].startswith("args.") and len(args) > 2
         is_told = is_told and vector["got"] != "nothing"
         refused(vector["field"] if is_told else None, methods.read_request, vector["prompt"])
+    whole = methods.write_request(methods.infer_string("p")).prompt
+    for mark in ("1.0", "true", '"1"'):
+        other = whole.replace('"ombraAgent":1', f'"ombraAgent":{mark}')
+        refused("ombraAgent", methods.read_request, other)
 
 
 def builders():
@@ -91,6 +95,10 @@ def answers():
         answer = methods.read_answer(vector["text"], ASKED[vector["request"]])
         calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in answer.calls]
         same(vector.get("calls", []), calls)
+    first = VECTORS["answers"][0]
+    for mark in ("1.0", "true"):
+        other = first["text"].replace('"ombraAgent":1', f'"ombraAgent":{mark}')
+        refused("ombraAgent", methods.read_answer, other, ASKED[first["request"]])
     for vector in VECTORS["wrongAnswers"]:
         refused(vector["field"], methods.read_answer, vector["text"], ASKED["tools"])
     for vector in VECTORS["wrongMessagesAnswers"]:

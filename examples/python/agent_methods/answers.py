@@ -141,5 +141,5 @@ def resume(asked, answer, results):
 
 
 def one_of(field, value, known):
-    if value not in known or isinstance(value, bool):
+    if value not in known or type(value) not in (int, str):
         raise FieldError(field, value, f"one of {', '.join(map(str, known))}")

@@ -167,7 +167,8 @@ def write_request(made):
 def read_request(whole):
     """The request of an envelope that this or another program wrote."""
     read = json.loads(whole)
-    if not isinstance(read, dict) or read.get("ombraAgent") != 1 or "args" not in read:
+    mark = read.get("ombraAgent") if isinstance(read, dict) else None
+    if type(mark) is not int or mark != 1 or "args" not in read:
         raise FieldError("ombraAgent", "something else", "an envelope with arguments")
     known = {"ombraAgent", "method", "deterministic", "args"}
     fields("", {key: value for key, value in read.items() if key not in known}, [])
