@@ -49,6 +49,19 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
+/// An honest user was not served in time. Whatever else works on the machine can be the cause, so a suite may
+/// try the case a second time.
+#[derive(Clone, Debug)]
+pub struct Unserved(pub String);
+
+impl fmt::Display for Unserved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unserved {}
+
 /// Turns the error [`Missing`] into [`Outcome::Skipped`]; everything else stays as it is.
 fn judged(result: anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
     result.or_else(|error| error.downcast().map(|Missing(why)| Outcome::Skipped(why)))

@@ -17,7 +17,7 @@ use types::Keypair;
 use crate::actor::{Actor, transfer};
 use crate::http::{self, Connection};
 use crate::parallel::{Worker, joined};
-use crate::suite::say;
+use crate::suite::{Unserved, say};
 
 /// Where the user connects from: nobody else does, so that no limit for an address counts others.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
@@ -160,11 +160,32 @@ impl Seen {
     }
 
     /// What holds under any attack: transfers are included in time, and the node says that it is ready.
+    ///
+    /// # Errors
+    /// [`Unserved`] if not.
     pub fn is_served(&self) -> anyhow::Result<()> {
+        self.is_served_within(INCLUSION_P99_MAX)
+    }
+
+    /// The same where the 99th percentile of the time until a transfer is in a block may be so long.
+    ///
+    /// # Errors
+    /// [`Unserved`] if not.
+    pub fn is_served_within(&self, p99_max: Duration) -> anyhow::Result<()> {
         ensure!(self.count() > 0, "no transfer was included");
         let p99 = self.inclusion(99);
-        ensure!(p99 < INCLUSION_P99_MAX, "the user waited {p99:?} for a block (p99)");
-        ensure!(self.not_ready() == 0, "the node was not ready {} times", self.not_ready());
+        let waited = || Unserved(format!("the user waited {p99:?} for a block (p99)"));
+        ensure!(p99 < p99_max, waited());
+        self.is_always_ready()
+    }
+
+    /// The node said each time that it is ready.
+    ///
+    /// # Errors
+    /// [`Unserved`] if not.
+    pub fn is_always_ready(&self) -> anyhow::Result<()> {
+        let not_ready = self.not_ready();
+        ensure!(not_ready == 0, Unserved(format!("the node was not ready {not_ready} times")));
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 
 use super::needs::{self, Need};
-use super::{Finished, Outcome, count, say};
+use super::{Finished, Outcome, Unserved, count, say};
 use crate::parallel;
 
 /// A case of such a suite; `E` is how thoroughly it is tried.
@@ -57,6 +57,8 @@ pub struct Inside {
     reason: Option<PathBuf>,
 }
 
+/// The exit code of a case's process that ended with [`Unserved`]: what sysexits.h calls a temporary failure.
+const UNSERVED: u8 = 75;
 /// How many quiet cases run at a time.
 const LANES: usize = 2;
 /// How wide the names are in a list.
@@ -86,7 +88,13 @@ impl<E> Suite<E> {
     ) -> ExitCode {
         let chosen = || self.cases.iter().filter(|case| is_chosen(case.name));
         let none_failed = match &inside.inside {
-            Some(name) => self.run_here(name, extent, inside.reason.as_deref()),
+            Some(name) => match self.run_here(name, extent, inside.reason.as_deref()) {
+                Err(error) if error.is::<Unserved>() => {
+                    say(&format!("error: {error:#}"));
+                    return ExitCode::from(UNSERVED);
+                }
+                result => result,
+            },
             None if list => {
                 chosen().for_each(|case| case.list(NAME_WIDTH));
                 Ok(true)
@@ -130,7 +138,8 @@ impl<E> Suite<E> {
         say(&format!("\n{passed} of {} {} passed", finished.len(), self.noun));
         for Finished { name, result, .. } in &finished {
             match result {
-                Ok(Outcome::Passed(_)) => {}
+                Ok(Outcome::Passed(what)) if what.is_empty() => {}
+                Ok(Outcome::Passed(what)) => say(&format!("PASSED  {name}: {what}")),
                 Ok(Outcome::Skipped(why)) => say(&format!("SKIPPED {name}: {why}")),
                 Err(error) => say(&format!("FAILED  {name}: {error:#}")),
             }
@@ -154,8 +163,28 @@ impl<E> Suite<E> {
         finished
     }
 
-    /// Runs a case in a process with namespaces of its own; what it starts ends with it.
+    /// Runs a case in a process with namespaces of its own; what it starts ends with it. A case in which a user
+    /// was not served runs a second time, and fails if the user is not served then either.
     fn run_apart(&self, case: &Case<E>, output: impl Fn() -> Stdio) -> anyhow::Result<Outcome> {
+        match self.run_apart_once(case, &output) {
+            Err(error) if error.is::<Unserved>() => {
+                let outcome = self.run_apart_once(case, &output)?;
+                Ok(match outcome {
+                    Outcome::Passed(_) => {
+                        Outcome::Passed(format!("the second time; first, {error}"))
+                    }
+                    Outcome::Skipped(_) => outcome,
+                })
+            }
+            result => result,
+        }
+    }
+
+    fn run_apart_once(
+        &self,
+        case: &Case<E>,
+        output: impl Fn() -> Stdio,
+    ) -> anyhow::Result<Outcome> {
         if let Some(reason) = needs::missing(case.run.needs) {
             return Ok(Outcome::Skipped(reason));
         }
@@ -170,6 +199,9 @@ impl<E> Suite<E> {
         loop {
             if let Some(status) = process.try_wait()? {
                 std::io::stdout().flush()?;
+                if status.code() == Some(UNSERVED.into()) {
+                    bail!(Unserved(why(status, reason.path())));
+                }
                 ensure!(status.success(), "{}", why(status, reason.path()));
                 return Ok(Outcome::Passed(String::new()));
             }
@@ -213,7 +245,8 @@ pub fn run_again(flag: &str) -> anyhow::Result<ExitCode> {
 
 fn line(Finished { name, took, result, .. }: &Finished) -> String {
     match result {
-        Ok(Outcome::Passed(_)) => format!("== {name} passed in {took:.0?}"),
+        Ok(Outcome::Passed(what)) if what.is_empty() => format!("== {name} passed in {took:.0?}"),
+        Ok(Outcome::Passed(what)) => format!("== {name} passed in {took:.0?}, {what}"),
         Ok(Outcome::Skipped(why)) => format!("== {name} SKIPPED: {why}"),
         Err(error) => format!("== {name} FAILED: {error:#}"),
     }

@@ -50,7 +50,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
              others: {turned_down:?}",
             town.height(HONEST)?
         ));
-        ensure!(seen.not_ready() == 0, "a node was not ready");
+        seen.is_always_ready()?;
         if off_s > 0 {
             ensure!(turned_down.iter().all(|count| *count > 0), "somebody let it move the time");
             town.takes_nothing_of(LIAR)?;
