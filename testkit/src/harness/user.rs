@@ -172,7 +172,7 @@ impl Seen {
     /// # Errors
     /// [`Unserved`] if not.
     pub fn is_served_within(&self, p99_max: Duration) -> anyhow::Result<()> {
-        ensure!(self.count() > 0, "no transfer was included");
+        ensure!(self.count() > 0, Unserved("no transfer was included".to_owned()));
         let p99 = self.inclusion(99);
         let waited = || Unserved(format!("the user waited {p99:?} for a block (p99)"));
         ensure!(p99 < p99_max, waited());
