@@ -35,7 +35,7 @@ pub struct Cli {
 enum Command {
     /// Run a whole chain for one person, with funded accounts
     Dev(Box<dev::DevCommand>),
-    /// Run a chain with four miners, and show a run and a call of an agent on it
+    /// Run a chain with four miners, and show an agent run and a call of an agent
     Demo(Box<demo::DemoArgs>),
     /// Make a home: settings, keys, data folder
     Init(home::InitArgs),

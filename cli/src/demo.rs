@@ -15,8 +15,8 @@ use super::dev::{self, DevArgs, DevChain, DevMiner};
 use super::home;
 use market::{Members, Stage};
 
-/// Run a chain with four miners, and show a run on it that one of them works on with a language model; then
-/// an agent that the three others execute and agree on
+/// Run a chain with four miners, and show an agent run, which one miner answers with a language model; then
+/// a call of an agent, which a committee of three miners answers
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
                         ombra demo\n  \

@@ -163,15 +163,15 @@ impl<E> Suite<E> {
         finished
     }
 
-    /// Runs a case in a process with namespaces of its own; what it starts ends with it. A case in which a user
-    /// was not served runs a second time, and fails if the user is not served then either.
+    /// Runs a case in a process with namespaces of its own; what it starts ends with it. If a user was not
+    /// served, runs the case a second time, which then decides.
     fn run_apart(&self, case: &Case<E>, output: impl Fn() -> Stdio) -> anyhow::Result<Outcome> {
         match self.run_apart_once(case, &output) {
             Err(error) if error.is::<Unserved>() => {
                 let outcome = self.run_apart_once(case, &output)?;
                 Ok(match outcome {
                     Outcome::Passed(_) => {
-                        Outcome::Passed(format!("the second time; first, {error}"))
+                        Outcome::Passed(format!("at the second attempt; at the first, {error}"))
                     }
                     Outcome::Skipped(_) => outcome,
                 })

@@ -148,7 +148,7 @@ fn behind(scene: &Scene, name: &str, proxy: &Proxy) -> anyhow::Result<()> {
     let body = stream(&format!("hold {held}")).to_string();
     let mut client = proxy.curl(chats, key, &body).stdout(Stdio::piped()).spawn()?;
     let printed = lines(client.stdout.take().context("its output")?);
-    // It may come before the miner begins, who then does not end before it is let go.
+    // The gateway may send it before the miner begins. The miner ends nothing before it is let go.
     lines_to(&printed, "data: ").context("the first part is kept until the last")?;
     wait_until("the miner to hold the stream", || Ok(scene.worker.holds(&held)))?;
     scene.worker.let_go(&held);
