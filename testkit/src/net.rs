@@ -127,22 +127,24 @@ impl Net {
         Ok(Self { members: members.collect::<anyhow::Result<_>>()?, folder })
     }
 
-    /// Writes the homes, starts all nodes, and waits until each is connected with each.
+    /// Writes the homes, starts all nodes, and waits until each is connected with each and keeps up.
     pub fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
         Self::start_as(&NetOptions::new(validators, followers))
     }
 
-    /// Writes the homes, starts all nodes, and waits until each is connected with each.
+    /// Writes the homes, starts all nodes, and waits until each is connected with each and keeps up.
     pub fn start_as(options: &NetOptions) -> anyhow::Result<Self> {
         let mut net = Self::make_as(options)?;
         net.start_all()?;
         Ok(net)
     }
 
-    /// Starts all nodes, and waits until each is connected with each.
+    /// Starts all nodes, and waits until each is connected with each and keeps up: a node that starts after
+    /// others have made blocks first catches up, and takes no transactions meanwhile.
     pub fn start_all(&mut self) -> anyhow::Result<()> {
         self.members.iter_mut().try_for_each(Member::start)?;
-        self.meet_all()
+        self.meet_all()?;
+        self.members.iter().try_for_each(Member::keeps_up)
     }
 
     /// Waits until each running node is connected with each other one.
@@ -307,6 +309,11 @@ impl Member {
     /// What `/readyz` says, whether the node is ready or not.
     pub fn readiness(&self) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&Connection::open(self.rpc)?.get_any("/readyz")?)?)
+    }
+
+    /// Waits until it is at the height of the chain, as far as it knows, and consensus runs.
+    pub fn keeps_up(&self) -> anyhow::Result<()> {
+        wait_until(&format!("{} to keep up", self.name), || Ok(self.check("lag")?["ok"] == true))
     }
 
     /// The check of this name in `/readyz`: `{name, ok, detail}`.
