@@ -343,7 +343,7 @@ const fn keys(method: Option<Method>) -> &'static [&'static str] {
     }
 }
 
-fn read_method(object: &Members<'_, '_>) -> Result<Option<Method>, Refused> {
+fn read_method(object: &Members<'_, '_, '_>) -> Result<Option<Method>, Refused> {
     match object.text("method")? {
         "" => Ok(None),
         name => Method::parse(name)
@@ -352,7 +352,7 @@ fn read_method(object: &Members<'_, '_>) -> Result<Option<Method>, Refused> {
     }
 }
 
-fn read_reason(object: &Members<'_, '_>, method: Option<Method>) -> Result<Reason, Refused> {
+fn read_reason(object: &Members<'_, '_, '_>, method: Option<Method>) -> Result<Reason, Refused> {
     let word = object.text("finishReason")?;
     let known = reasons(method);
     known.iter().copied().find(|reason| reason.name() == word).ok_or_else(|| {
@@ -377,7 +377,7 @@ const fn reasons(method: Option<Method>) -> &'static [Reason] {
 }
 
 /// The calls that the requester is to execute: at least one, and each with an id of its own.
-fn read_calls(object: &Members<'_, '_>, reason: Reason) -> Result<Vec<ToolCall>, Refused> {
+fn read_calls(object: &Members<'_, '_, '_>, reason: Reason) -> Result<Vec<ToolCall>, Refused> {
     let calls = messages::read_calls(object, "toolCalls")?;
     if calls.is_empty() == (reason == Reason::ToolCalls) {
         let expected =
@@ -394,7 +394,7 @@ fn read_calls(object: &Members<'_, '_>, reason: Reason) -> Result<Vec<ToolCall>,
     Ok(calls)
 }
 
-fn read_hand_back(object: &Members<'_, '_>, reason: Reason) -> Result<HandBack, Refused> {
+fn read_hand_back(object: &Members<'_, '_, '_>, reason: Reason) -> Result<HandBack, Refused> {
     let messages = conversation::read(object, "updatedRoles", "updatedMessages", Dialect::Tools)?;
     let (ids, calldata) = (object.texts("pendingToolCallIds")?, object.texts("pendingToolCalls")?);
     if ids.len() != calldata.len() {

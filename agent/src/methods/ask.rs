@@ -8,6 +8,7 @@ use super::conversation::{self, Dialect};
 use super::functions::{Declaration, Functions};
 use super::members::Members;
 use super::messages::Messages;
+use super::path::Path;
 use super::refused::{Refused, bytes_at_most, entries_at_most};
 use super::{Integer, Method};
 use crate::messages::Message;
@@ -103,7 +104,7 @@ impl Ask {
 }
 
 /// The arguments of a method.
-pub(super) fn read(method: Method, args: &Members<'_, '_>) -> Result<Ask, Refused> {
+pub(super) fn read(method: Method, args: &Members<'_, '_, '_>) -> Result<Ask, Refused> {
     if method == Method::InferMessages {
         return Messages::read(args).map(Ask::InferMessages);
     }
@@ -138,16 +139,17 @@ pub(super) fn read(method: Method, args: &Members<'_, '_>) -> Result<Ask, Refuse
     })
 }
 
-fn read_integer(args: &Members<'_, '_>, key: &str) -> Result<Integer, Refused> {
+fn read_integer(args: &Members<'_, '_, '_>, key: &str) -> Result<Integer, Refused> {
     let text = args.text(key)?;
     Integer::parse(text).ok_or_else(|| Refused::new(args.field(key), text, Integer::EXPECTED))
 }
 
-fn read_declarations(args: &Members<'_, '_>) -> Result<Vec<Declaration>, Refused> {
+fn read_declarations(args: &Members<'_, '_, '_>) -> Result<Vec<Declaration>, Refused> {
     let items = args.array("onchainTools")?.iter().enumerate();
+    let field = args.field("onchainTools");
     let read = |(index, item): (usize, &Json<'_>)| {
-        let path = format!("{}[{index}]", args.field("onchainTools"));
-        let object = Members::of(item, &path)?.only(&["signature", "description"])?;
+        let object =
+            Members::of(item, Path::Entry(&field, index))?.only(&["signature", "description"])?;
         Ok(Declaration {
             signature: object.text("signature")?.to_owned(),
             description: object.text("description")?.to_owned(),

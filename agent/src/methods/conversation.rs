@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use types::json::{self, Json, ObjectWriter};
 
 use super::members::{self, Members};
+use super::path::Path;
 use super::refused::{Refused, entries_at_most};
 use crate::messages::{Message, Role, ToolCall};
 
@@ -50,7 +51,7 @@ pub(super) const fn result(call_id: String, text: String) -> Message {
 
 /// Reads the two lists of the object that holds them as `roles_key` and `texts_key`.
 pub(super) fn read(
-    object: &Members<'_, '_>,
+    object: &Members<'_, '_, '_>,
     roles_key: &str,
     texts_key: &str,
     dialect: Dialect,
@@ -61,17 +62,16 @@ pub(super) fn read(
         let got = format_args!("{} entries", texts.len());
         return Err(Refused::new(object.field(texts_key), got, expected));
     }
+    let (roles_field, texts_field) = (object.field(roles_key), object.field(texts_key));
     let read = |(index, (role, text)): (usize, (&String, &String))| {
-        let role_field = format!("{}[{index}]", object.field(roles_key));
-        let text_field = format!("{}[{index}]", object.field(texts_key));
-        read_message(&role_field, &text_field, (role, text), dialect)
+        let fields = (Path::Entry(&roles_field, index), Path::Entry(&texts_field, index));
+        read_message(fields, (role, text), dialect)
     };
     roles.iter().zip(&texts).enumerate().map(read).collect()
 }
 
 fn read_message(
-    role_field: &str,
-    text_field: &str,
+    (role_field, text_field): (Path<'_>, Path<'_>),
     (role, text): (&str, &str),
     dialect: Dialect,
 ) -> Result<Message, Refused> {
@@ -89,12 +89,16 @@ fn read_message(
 }
 
 /// `{"content":…,"tool_calls":[{"id":…,"name":…,"arguments":{…}}]}`
-fn read_calls(field: &str, text: &str) -> Result<Message, Refused> {
+fn read_calls(field: Path<'_>, text: &str) -> Result<Message, Refused> {
     let value = members::read(field, text, DEPTH_MAX)?;
     let object = Members::of(&value, field)?.only(&["content", CALLS_KEY])?;
+    let calls_field = object.field(CALLS_KEY);
     let read = |(index, item): (usize, &Json<'_>)| {
-        let path = format!("{field}.{CALLS_KEY}[{index}]");
-        let call = Members::of(item, &path)?.only(&["id", "name", "arguments"])?;
+        let call = Members::of(item, Path::Entry(&calls_field, index))?.only(&[
+            "id",
+            "name",
+            "arguments",
+        ])?;
         Ok(ToolCall {
             id: read_id(&call, "id")?,
             name: call.text("name")?.to_owned(),
@@ -115,14 +119,14 @@ fn read_calls(field: &str, text: &str) -> Result<Message, Refused> {
 }
 
 /// `{"tool_call_id":…,"content":…}`
-fn read_result(field: &str, text: &str) -> Result<Message, Refused> {
+fn read_result(field: Path<'_>, text: &str) -> Result<Message, Refused> {
     let value = members::read(field, text, DEPTH_MAX)?;
     let object = Members::of(&value, field)?.only(&["tool_call_id", "content"])?;
     Ok(result(read_id(&object, "tool_call_id")?, object.text("content")?.to_owned()))
 }
 
 /// The id of a call.
-pub(super) fn read_id(object: &Members<'_, '_>, key: &str) -> Result<String, Refused> {
+pub(super) fn read_id(object: &Members<'_, '_, '_>, key: &str) -> Result<String, Refused> {
     let id = object.text(key)?;
     if (1..=CALL_ID_BYTES_MAX).contains(&id.len()) {
         return Ok(id.to_owned());
@@ -193,10 +197,11 @@ pub(super) fn check_parts(
     messages: &[Message],
     dialect: Dialect,
 ) -> Result<(), Refused> {
+    let field = Path::Text(field);
     for (index, message) in messages.iter().enumerate() {
-        let path = format!("{field}[{index}]");
+        let path = Path::Entry(&field, index);
         let (role, text) = (role(message.role), text(message, dialect));
-        if read_message(&path, &path, (role, &text), dialect)? != *message {
+        if read_message((path, path), (role, &text), dialect)? != *message {
             let expected = "calls only from an assistant, and a call's id only with a result";
             return Err(Refused::new(path, format_args!("role {role}"), expected));
         }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use types::json::{self, Json, JsonError};
 
 use super::Refused;
+use super::path::Path;
 
 /// Whether `text` is one JSON object, and nothing else, with the key `key`.
 ///
@@ -19,7 +20,12 @@ pub(super) fn is_object_with(text: &str, key: &str) -> bool {
 }
 
 /// Reads `text`, the value of `field`, as JSON: no key twice, at most `depth_max` levels.
-pub(super) fn read<'a>(field: &str, text: &'a str, depth_max: usize) -> Result<Json<'a>, Refused> {
+pub(super) fn read<'a, 'p>(
+    field: impl Into<Path<'p>>,
+    text: &'a str,
+    depth_max: usize,
+) -> Result<Json<'a>, Refused> {
+    let field = field.into();
     json::parse(text.as_bytes(), depth_max).map_err(|e| match e {
         JsonError::DuplicateKey { .. } => Refused::new(field, e, "every key once"),
         JsonError::Depth { .. } => Refused::new(field, e, format!("at most {depth_max} levels")),
@@ -32,20 +38,20 @@ pub(super) fn read<'a>(field: &str, text: &'a str, depth_max: usize) -> Result<J
 
 /// The members of one JSON object.
 #[derive(Debug)]
-pub(super) struct Members<'a, 'b> {
+pub(super) struct Members<'a, 'b, 'p> {
     members: &'a [(Cow<'b, str>, Json<'b>)],
-    /// What stands before a key in messages.
-    path: String,
+    path: Path<'p>,
 }
 
-impl<'a, 'b> Members<'a, 'b> {
+impl<'a, 'b, 'p> Members<'a, 'b, 'p> {
     /// The members of `value`, which messages call `path`; empty for the outermost object.
-    pub(super) fn of(value: &'a Json<'b>, path: &str) -> Result<Self, Refused> {
+    pub(super) fn of(value: &'a Json<'b>, path: impl Into<Path<'p>>) -> Result<Self, Refused> {
+        let path = path.into();
         let Json::Object(members) = value else {
-            let field = if path.is_empty() { "ombraAgent" } else { path };
+            let field =
+                if matches!(path, Path::Text("")) { Path::Text("ombraAgent") } else { path };
             return Err(Refused::new(field, value.kind(), "an object"));
         };
-        let path = if path.is_empty() { String::new() } else { format!("{path}.") };
         Ok(Self { members, path })
     }
 
@@ -54,7 +60,7 @@ impl<'a, 'b> Members<'a, 'b> {
         match self.members.iter().find(|(key, _)| !known.contains(&key.as_ref())) {
             None => Ok(self),
             Some((key, _)) => Err(Refused::new(
-                self.field(&types::text::shorten(key)),
+                self.field(key),
                 "an unknown key",
                 format!("only {}", known.join(", ")),
             )),
@@ -62,8 +68,8 @@ impl<'a, 'b> Members<'a, 'b> {
     }
 
     /// The path of a member.
-    pub(super) fn field(&self, key: &str) -> String {
-        format!("{}{key}", self.path)
+    pub(super) const fn field<'s>(&'s self, key: &'s str) -> Path<'s> {
+        Path::Member(&self.path, key)
     }
 
     /// Whether there is such a member.

@@ -8,6 +8,7 @@ use types::json::{self, Json};
 use super::conversation::{self, CALL_ID_BYTES_MAX, MESSAGES_MAX};
 use super::functions::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX};
 use super::members::{self, Members};
+use super::path::Path;
 use super::refused::{Refused, bytes_at_most, entries_at_most};
 use super::schema::{Budget, Schema};
 use crate::messages::{Message, Role, ToolCall, ToolSpec};
@@ -109,7 +110,7 @@ impl Messages {
     }
 
     /// Reads the arguments.
-    pub(super) fn read(args: &Members<'_, '_>) -> Result<Self, Refused> {
+    pub(super) fn read(args: &Members<'_, '_, '_>) -> Result<Self, Refused> {
         let mut budget = Budget::whole();
         let functions = each(args, "functions", |path, item| {
             let object = Members::of(item, path)?.only(&["name", "description", "parameters"])?;
@@ -118,7 +119,7 @@ impl Messages {
                 name: object.text("name")?.to_owned(),
                 description: object.text("description")?.to_owned(),
                 parameters: Schema::read_parameters(
-                    &object.field("parameters"),
+                    object.field("parameters"),
                     parameters,
                     &mut budget,
                 )?,
@@ -282,19 +283,19 @@ fn tool_choice(choice: &ToolChoice) -> String {
 
 /// The entries of an array, each read with its path.
 fn each<'a, 'b, T>(
-    object: &Members<'a, 'b>,
+    object: &Members<'a, 'b, '_>,
     key: &str,
-    mut read: impl FnMut(&str, &'a Json<'b>) -> Result<T, Refused>,
+    mut read: impl FnMut(Path<'_>, &'a Json<'b>) -> Result<T, Refused>,
 ) -> Result<Vec<T>, Refused> {
     let (field, items) = (object.field(key), object.array(key)?);
     let mut all = Vec::with_capacity(items.len().min(MESSAGES_MAX));
     for (index, item) in items.iter().enumerate() {
-        all.push(read(&format!("{field}[{index}]"), item)?);
+        all.push(read(Path::Entry(&field, index), item)?);
     }
     Ok(all)
 }
 
-fn read_choice(args: &Members<'_, '_>) -> Result<ToolChoice, Refused> {
+fn read_choice(args: &Members<'_, '_, '_>) -> Result<ToolChoice, Refused> {
     const EXPECTED: &str = "\"auto\", \"none\", \"required\" or {\"name\":…}";
     let value = args.value("toolChoice", EXPECTED)?;
     let field = args.field("toolChoice");
@@ -306,7 +307,7 @@ fn read_choice(args: &Members<'_, '_>) -> Result<ToolChoice, Refused> {
             other => Err(Refused::new(field, format_args!("{other:?}"), EXPECTED)),
         },
         Json::Object(_) => {
-            let object = Members::of(value, &field)?.only(&["name"])?;
+            let object = Members::of(value, field)?.only(&["name"])?;
             Ok(ToolChoice::Function(object.text("name")?.to_owned()))
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) => {
@@ -316,18 +317,18 @@ fn read_choice(args: &Members<'_, '_>) -> Result<ToolChoice, Refused> {
 }
 
 fn read_response_schema(
-    args: &Members<'_, '_>,
+    args: &Members<'_, '_, '_>,
     budget: &mut Budget,
 ) -> Result<ResponseSchema, Refused> {
-    let value = args.value("responseSchema", "an object")?;
-    let object = Members::of(value, &args.field("responseSchema"))?.only(&["name", "schema"])?;
+    let (field, value) = (args.field("responseSchema"), args.value("responseSchema", "an object")?);
+    let object = Members::of(value, field)?.only(&["name", "schema"])?;
     let name = if object.has("name") { Some(object.text("name")?.to_owned()) } else { None };
     let schema = object.value("schema", "a JSON schema")?;
-    Ok(ResponseSchema { name, schema: Schema::read(&object.field("schema"), schema, budget)? })
+    Ok(ResponseSchema { name, schema: Schema::read(object.field("schema"), schema, budget)? })
 }
 
 /// `{"role":…,"content":…}`, with `toolCalls` or `toolCallId` where the role has them.
-fn read_message(path: &str, item: &Json<'_>) -> Result<Message, Refused> {
+fn read_message(path: Path<'_>, item: &Json<'_>) -> Result<Message, Refused> {
     let object = Members::of(item, path)?;
     let (role, more): (Role, &[&str]) = match object.text("role")? {
         "system" => (Role::System, &["role", "content"]),
@@ -348,11 +349,14 @@ fn read_message(path: &str, item: &Json<'_>) -> Result<Message, Refused> {
 }
 
 /// `[{"id":…,"name":…,"arguments":{…}}]`
-pub(super) fn read_calls(object: &Members<'_, '_>, key: &str) -> Result<Vec<ToolCall>, Refused> {
+pub(super) fn read_calls(
+    object: &Members<'_, '_, '_>,
+    key: &str,
+) -> Result<Vec<ToolCall>, Refused> {
     each(object, key, |path, item| {
         let call = Members::of(item, path)?.only(&["id", "name", "arguments"])?;
         let name = call.text("name")?;
-        check_name(&call.field("name"), name)?;
+        check_name(call.field("name"), name)?;
         Ok(ToolCall {
             id: conversation::read_id(&call, "id")?,
             name: name.to_owned(),
@@ -400,12 +404,12 @@ fn check_functions(functions: &[Declared]) -> Result<(), Refused> {
     Ok(())
 }
 
-fn check_name(field: &str, name: &str) -> Result<(), Refused> {
+fn check_name<'p>(field: impl Into<Path<'p>>, name: &str) -> Result<(), Refused> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) {
         return Ok(());
     }
-    Err(Refused::new(field, format_args!("{name:?}"), NAME))
+    Err(Refused::new(field.into(), format_args!("{name:?}"), NAME))
 }
 
 fn check_id(field: &str, id: &str) -> Result<(), Refused> {

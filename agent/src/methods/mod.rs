@@ -22,6 +22,7 @@ mod integer;
 mod members;
 mod messages;
 mod method;
+mod path;
 mod refused;
 mod request;
 mod schema;

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use types::text::shorten;
 
 use super::Method;
+use super::path::Path;
 
 /// A request or an answer that breaks a rule: the field, what it holds, what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,17 +43,27 @@ impl Refused {
 }
 
 /// Refuses a list that is too long.
-pub(super) fn entries_at_most(field: &str, count: usize, max: usize) -> Result<(), Refused> {
+pub(super) fn entries_at_most<'p>(
+    field: impl Into<Path<'p>>,
+    count: usize,
+    max: usize,
+) -> Result<(), Refused> {
     if count <= max {
         return Ok(());
     }
+    let field = field.into();
     Err(Refused::new(field, format_args!("{count} entries"), format!("at most {max} entries")))
 }
 
 /// Refuses a text that is too long.
-pub(super) fn bytes_at_most(field: &str, text: &str, max: usize) -> Result<(), Refused> {
+pub(super) fn bytes_at_most<'p>(
+    field: impl Into<Path<'p>>,
+    text: &str,
+    max: usize,
+) -> Result<(), Refused> {
     if text.len() <= max {
         return Ok(());
     }
+    let field = field.into();
     Err(Refused::new(field, format_args!("{} bytes", text.len()), format!("at most {max} bytes")))
 }

@@ -213,7 +213,7 @@ fn read_envelope<'a>(field: &str, text: &'a str) -> Result<Json<'a>, Refused> {
 }
 
 /// The version and the method.
-fn read_head(object: &Members<'_, '_>) -> Result<Method, Refused> {
+fn read_head(object: &Members<'_, '_, '_>) -> Result<Method, Refused> {
     read_version(object)?;
     let name = object.text("method")?;
     Method::parse(name).ok_or_else(|| {
@@ -222,7 +222,7 @@ fn read_head(object: &Members<'_, '_>) -> Result<Method, Refused> {
 }
 
 /// `"ombraAgent":1`, the number written like that.
-pub(super) fn read_version(object: &Members<'_, '_>) -> Result<(), Refused> {
+pub(super) fn read_version(object: &Members<'_, '_, '_>) -> Result<(), Refused> {
     let version = object.value(MARK, "the number 1")?;
     match version {
         Json::Number("1") => Ok(()),
@@ -234,7 +234,7 @@ pub(super) fn read_version(object: &Members<'_, '_>) -> Result<(), Refused> {
 }
 
 /// `{"ombraAgent":1,"method":…,"blob":true}` and nothing else.
-fn read_stub(object: Members<'_, '_>) -> Result<(), Refused> {
+fn read_stub(object: Members<'_, '_, '_>) -> Result<(), Refused> {
     let object = object.only(&[MARK, "method", "blob"])?;
     if object.boolean("blob")? {
         return Ok(());
@@ -242,7 +242,7 @@ fn read_stub(object: Members<'_, '_>) -> Result<(), Refused> {
     Err(Refused::new("blob", "false", "true, or no such key"))
 }
 
-fn read_body(method: Method, object: Members<'_, '_>) -> Result<Request, Refused> {
+fn read_body(method: Method, object: Members<'_, '_, '_>) -> Result<Request, Refused> {
     let object = object.only(&[MARK, "method", "deterministic", "args"])?;
     let args = Members::of(object.value("args", "an object")?, "args")?.only(method.arguments())?;
     let request = Request::new(ask::read(method, &args)?)?;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use types::json::Json;
 
 use super::members::{self, Members};
+use super::path::Path;
 use super::refused::{Refused, bytes_at_most, entries_at_most};
 use crate::tools;
 
@@ -79,13 +80,18 @@ impl Budget {
 
 impl Schema {
     /// Reads a schema, which messages call `field`.
-    pub(super) fn read(field: &str, json: &Json<'_>, budget: &mut Budget) -> Result<Self, Refused> {
+    pub(super) fn read<'p>(
+        field: impl Into<Path<'p>>,
+        json: &Json<'_>,
+        budget: &mut Budget,
+    ) -> Result<Self, Refused> {
+        let field = field.into();
         let before = *budget;
         let members = json.as_object().unwrap_or_default();
         let mut definitions = BTreeMap::new();
         for place in DEFINITIONS {
             let Some((_, list)) = members.iter().find(|(key, _)| key == place) else { continue };
-            let expected = || Refused::new(format!("{field}.{place}"), list.kind(), "an object");
+            let expected = || Refused::new(Path::Member(&field, place), list.kind(), "an object");
             for (name, schema) in list.as_object().ok_or_else(expected)? {
                 definitions.insert(format!("#/{place}/{name}"), schema);
             }
@@ -95,7 +101,7 @@ impl Schema {
         let form = reader.node(field, json, Place::Root)?;
         if form.get("type") != Some(&json!("object")) {
             let got = form.get("type").map_or_else(|| "no type".to_owned(), Value::to_string);
-            return Err(Refused::new(format!("{field}.type"), got, "\"object\""));
+            return Err(Refused::new(Path::Member(&field, "type"), got, "\"object\""));
         }
         bytes_at_most(field, &form.to_string(), SCHEMA_BYTES_MAX)?;
         let mut text = String::new();
@@ -105,8 +111,8 @@ impl Schema {
     }
 
     /// The same of the arguments of a function: one that names none has none.
-    pub(super) fn read_parameters(
-        field: &str,
+    pub(super) fn read_parameters<'p>(
+        field: impl Into<Path<'p>>,
         json: &Json<'_>,
         budget: &mut Budget,
     ) -> Result<Self, Refused> {
@@ -227,7 +233,12 @@ struct Reader<'a, 'b> {
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
-    fn node(&mut self, field: &str, json: &'a Json<'b>, place: Place) -> Result<Value, Refused> {
+    fn node(
+        &mut self,
+        field: Path<'_>,
+        json: &'a Json<'b>,
+        place: Place,
+    ) -> Result<Value, Refused> {
         if place.depth() > SCHEMA_DEPTH_MAX {
             let expected = format!("at most {SCHEMA_DEPTH_MAX} levels of schemas");
             return Err(Refused::new(field, "one more", expected));
@@ -252,7 +263,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok(form)
     }
 
-    fn spend(&mut self, field: &str, bytes: usize) -> Result<(), Refused> {
+    fn spend(&mut self, field: Path<'_>, bytes: usize) -> Result<(), Refused> {
         self.budget.bytes = self.budget.bytes.checked_sub(bytes).ok_or_else(|| {
             let expected = format!("schemas of at most {SCHEMAS_BYTES_MAX} bytes together");
             Refused::new(field, "more", expected)
@@ -261,7 +272,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 
     /// What is referred to, put in place.
-    fn reference(&mut self, node: &Members<'a, 'b>, place: Place) -> Result<Value, Refused> {
+    fn reference(&mut self, node: &Members<'a, 'b, '_>, place: Place) -> Result<Value, Refused> {
         let (field, name) = (node.field("$ref"), node.text("$ref")?);
         let Some(schema) = self.definitions.get(name).copied() else {
             let expected = "a definition of this schema, as #/$defs/name";
@@ -271,26 +282,26 @@ impl<'a, 'b> Reader<'a, 'b> {
             return Err(Refused::new(field, name, "no schema that contains itself"));
         }
         self.open.push(name.to_owned());
-        let form = self.node(&format!("{field}({name})"), schema, place.below())?;
+        let form = self.node(Path::Definition(&field, name), schema, place.below())?;
         self.open.pop();
         Ok(form)
     }
 
     fn choice(
         &mut self,
-        node: &Members<'a, 'b>,
+        node: &Members<'a, 'b, '_>,
         key: &str,
         place: Place,
     ) -> Result<Value, Refused> {
         let (field, branches) = (node.field(key), node.array(key)?);
         let most = if key == "allOf" { 1 } else { SCHEMA_BRANCHES_MAX };
-        entries_at_most(&field, branches.len(), most)?;
+        entries_at_most(field, branches.len(), most)?;
         if branches.is_empty() {
             return Err(Refused::new(field, "no schemas", "at least one"));
         }
         let mut forms = Vec::with_capacity(branches.len());
         for (index, branch) in branches.iter().enumerate() {
-            forms.push(self.node(&format!("{field}[{index}]"), branch, place.below())?);
+            forms.push(self.node(Path::Entry(&field, index), branch, place.below())?);
         }
         Ok(match <[Value; 1]>::try_from(forms) {
             Ok([alone]) => alone,
@@ -299,7 +310,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 
     /// One of some plain values.
-    fn values(&mut self, node: &Members<'a, 'b>) -> Result<Value, Refused> {
+    fn values(&mut self, node: &Members<'a, 'b, '_>) -> Result<Value, Refused> {
         let types = keywords::types(node)?;
         let (key, given) = if node.has("const") {
             ("const", std::slice::from_ref(node.value("const", "a value")?))
@@ -312,14 +323,14 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
         self.budget.values = self.budget.values.checked_sub(given.len()).ok_or_else(|| {
             let expected = format!("at most {SCHEMA_VALUES_MAX} values in all lists together");
-            Refused::new(&field, format_args!("{} values", given.len()), expected)
+            Refused::new(field, format_args!("{} values", given.len()), expected)
         })?;
         let mut values: Vec<Value> = Vec::with_capacity(given.len());
         let mut seen = BTreeSet::new();
         for (index, json) in given.iter().enumerate() {
-            let path = if key == "enum" { format!("{field}[{index}]") } else { field.clone() };
-            let value = keywords::value(&path, json, types.as_deref())?;
-            self.spend(&path, value.as_str().map_or(WORDS_BYTES, str::len))?;
+            let path = if key == "enum" { Path::Entry(&field, index) } else { field };
+            let value = keywords::value(path, json, types.as_deref())?;
+            self.spend(path, value.as_str().map_or(WORDS_BYTES, str::len))?;
             if !seen.insert(value.to_string()) {
                 return Err(Refused::new(path, value, "every value once"));
             }
@@ -333,7 +344,7 @@ impl<'a, 'b> Reader<'a, 'b> {
 
     fn typed(
         &mut self,
-        node: &Members<'a, 'b>,
+        node: &Members<'a, 'b, '_>,
         types: &[keywords::Type],
         place: Place,
     ) -> Result<Value, Refused> {
@@ -346,14 +357,14 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
         if node.has("items") {
             let items = node.value("items", "a schema")?;
-            form.insert("items".to_owned(), self.node(&node.field("items"), items, place.below())?);
+            form.insert("items".to_owned(), self.node(node.field("items"), items, place.below())?);
         }
         if node.has("prefixItems") {
             let (field, items) = (node.field("prefixItems"), node.array("prefixItems")?);
-            entries_at_most(&field, items.len(), SCHEMA_BRANCHES_MAX)?;
+            entries_at_most(field, items.len(), SCHEMA_BRANCHES_MAX)?;
             let mut forms = Vec::with_capacity(items.len());
             for (index, item) in items.iter().enumerate() {
-                forms.push(self.node(&format!("{field}[{index}]"), item, place.below())?);
+                forms.push(self.node(Path::Entry(&field, index), item, place.below())?);
             }
             form.insert("prefixItems".to_owned(), Value::Array(forms));
         }
@@ -363,27 +374,28 @@ impl<'a, 'b> Reader<'a, 'b> {
     /// The members of an object: none but those that are named, unless the schema says otherwise.
     fn members(
         &mut self,
-        node: &Members<'a, 'b>,
+        node: &Members<'a, 'b, '_>,
         place: Place,
         form: &mut Map<String, Value>,
     ) -> Result<(), Refused> {
         let mut properties = Map::new();
         if node.has("properties") {
             let (field, given) = (node.field("properties"), node.value("properties", "an object")?);
-            let expected = || Refused::new(&field, given.kind(), "an object");
+            let expected = || Refused::new(field, given.kind(), "an object");
             for (name, schema) in given.as_object().ok_or_else(expected)? {
-                let path = format!("{field}.{}", types::text::shorten(name));
-                bytes_at_most(&path, name, SCHEMA_TEXT_BYTES_MAX)?;
-                self.spend(&path, name.len().saturating_mul(2))?;
+                let path = Path::Member(&field, name);
+                bytes_at_most(path, name, SCHEMA_TEXT_BYTES_MAX)?;
+                self.spend(path, name.len().saturating_mul(2))?;
                 properties
-                    .insert(name.clone().into_owned(), self.node(&path, schema, place.below())?);
+                    .insert(name.clone().into_owned(), self.node(path, schema, place.below())?);
             }
         }
         let required = if node.has("required") { node.texts("required")? } else { Vec::new() };
         let mut seen = BTreeSet::new();
         for (index, name) in required.iter().enumerate() {
-            let path = format!("{}[{index}]", node.field("required"));
             if !properties.contains_key(name) || !seen.insert(name) {
+                let field = node.field("required");
+                let path = Path::Entry(&field, index);
                 return Err(Refused::new(path, name, "a name of properties, each once"));
             }
         }
@@ -401,7 +413,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 let field = node.field("additionalProperties");
                 Some(match others.as_bool() {
                     Some(others) => Value::Bool(others),
-                    None => self.node(&field, others, place.below())?,
+                    None => self.node(field, others, place.below())?,
                 })
             }
         };
@@ -417,7 +429,7 @@ impl<'a, 'b> Reader<'a, 'b> {
 }
 
 /// What a schema says to the model, its `format` included, which is held by nothing else.
-fn described(node: &Members<'_, '_>) -> Result<Option<String>, Refused> {
+fn described(node: &Members<'_, '_, '_>) -> Result<Option<String>, Refused> {
     let text = |key| if node.has(key) { node.text(key).map(Some) } else { Ok(None) };
     let (description, format) = (text("description")?, text("format")?);
     Ok(match (description, format) {

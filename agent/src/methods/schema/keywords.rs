@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use types::json::Json;
 
 use super::super::members::{self, Members};
+use super::super::path::Path;
 use super::super::refused::{Refused, bytes_at_most};
 use super::{DEFINITIONS, SCHEMA_COUNT_MAX, SCHEMA_TEXT_BYTES_MAX};
 
@@ -100,7 +101,7 @@ pub(super) enum Kind {
 impl Kind {
     /// What a schema is; every keyword of it may stand there. An object is meant where nothing is said
     /// at the outermost level.
-    pub(super) fn of(node: &Members<'_, '_>, is_root: bool) -> Result<Self, Refused> {
+    pub(super) fn of(node: &Members<'_, '_, '_>, is_root: bool) -> Result<Self, Refused> {
         let choice = CHOICES.into_iter().find(|key| node.has(key));
         let kind = if node.has("$ref") {
             Self::Reference
@@ -125,7 +126,7 @@ impl Kind {
         match unknown {
             None => Ok(kind),
             Some(key) => {
-                let field = node.field(&types::text::shorten(key));
+                let field = node.field(key);
                 let expected = format!("beside what says nothing only {}", known.join(", "));
                 Err(Refused::new(field, "a keyword that cannot be honoured here", expected))
             }
@@ -147,19 +148,19 @@ impl Kind {
 }
 
 /// A keyword that changes nothing with this value.
-fn is_idle(node: &Members<'_, '_>, key: &str) -> bool {
+fn is_idle(node: &Members<'_, '_, '_>, key: &str) -> bool {
     key == "uniqueItems" && node.boolean(key) == Ok(false)
 }
 
 /// The type that other keywords speak of.
-fn implied(node: &Members<'_, '_>, is_root: bool) -> Vec<Type> {
+fn implied(node: &Members<'_, '_, '_>, is_root: bool) -> Vec<Type> {
     let speaks = |of: &Type| of.keywords().iter().any(|key| node.has(key));
     let found = [Type::Object, Type::Array, Type::String, Type::Number].into_iter().find(speaks);
     found.or_else(|| is_root.then_some(Type::Object)).into_iter().collect()
 }
 
 /// What `type` says; none if it is not there.
-pub(super) fn types(node: &Members<'_, '_>) -> Result<Option<Vec<Type>>, Refused> {
+pub(super) fn types(node: &Members<'_, '_, '_>) -> Result<Option<Vec<Type>>, Refused> {
     if !node.has("type") {
         return Ok(None);
     }
@@ -185,13 +186,13 @@ pub(super) fn types(node: &Members<'_, '_>) -> Result<Option<Vec<Type>>, Refused
 }
 
 /// What `nullable` says, which other dialects have.
-pub(super) fn is_nullable(node: &Members<'_, '_>) -> Result<bool, Refused> {
+pub(super) fn is_nullable(node: &Members<'_, '_, '_>) -> Result<bool, Refused> {
     if node.has("nullable") { node.boolean("nullable") } else { Ok(false) }
 }
 
 /// A value of `enum` or `const`, of one of the types if there are any.
 pub(super) fn value(
-    field: &str,
+    field: Path<'_>,
     json: &Json<'_>,
     types: Option<&[Type]>,
 ) -> Result<Value, Refused> {
@@ -218,7 +219,7 @@ pub(super) fn write_types(types: &[Type], form: &mut Map<String, Value>) {
 
 /// `minItems`, `maxItems`, `minLength` and `maxLength`.
 pub(super) fn write_counts(
-    node: &Members<'_, '_>,
+    node: &Members<'_, '_, '_>,
     form: &mut Map<String, Value>,
 ) -> Result<(), Refused> {
     const EXPECTED: &str = "a whole number from 0 to 4096";
@@ -245,7 +246,7 @@ pub(super) fn write_counts(
 
 /// The bounds of numbers. Some number must lie within them.
 pub(super) fn write_numbers(
-    node: &Members<'_, '_>,
+    node: &Members<'_, '_, '_>,
     types: &[Type],
     form: &mut Map<String, Value>,
 ) -> Result<(), Refused> {
