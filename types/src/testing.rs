@@ -21,7 +21,7 @@ use crate::{
     Address, Amount, Body, Hash, Keypair, Params, Rejection, Signature, SizeLimits, Transaction,
 };
 
-pub(crate) use self::generators::any_body;
+pub(crate) use self::generators::Generated;
 pub(crate) use self::golden::{assert_bytes, number, numbers};
 pub(crate) use self::members::{TABLE, members};
 

@@ -10,9 +10,9 @@ use super::{DecodeTxError, SealedTx, SizeLimits, Transaction, read_json};
 use crate::build::{Envelope, Unsigned};
 use crate::json::Json;
 use crate::testing::{
-    Draft, VECTORS, any_body, bodies, fixture, golden_key, limits, member, text_of, written,
+    Draft, Generated as _, VECTORS, bodies, fixture, golden_key, limits, member, text_of, written,
 };
-use crate::{Code, Hash, Params, PublicKey, Signature};
+use crate::{Body, Code, Hash, Params, PublicKey, Signature};
 
 /// The vectors of one section: name and flat signed JSON.
 fn vectors(section: &str) -> Vec<(String, String)> {
@@ -206,7 +206,7 @@ proptest! {
 
     #[test]
     fn what_is_built_is_parsed_and_decoded_unchanged(
-        body in any_body(),
+        body in Body::any(),
         nonce in 0..=crate::params::INTEGER_MAX,
         timestamp in 0..=crate::params::INTEGER_MAX,
         chain_id in any::<Option<String>>(),

@@ -143,6 +143,30 @@ macro_rules! declare {
             $($(#[doc = $latest_doc])+ pub $latest: $crate::Late<$latest_type>,)?
         }
 
+        #[cfg(test)]
+        impl $crate::testing::Generated for $object {
+            fn any() -> proptest::strategy::BoxedStrategy<Self> {
+                use proptest::strategy::{Just, Strategy as _};
+                use $crate::testing::Generated;
+                let required = (Just(()), $(<$required_type as Generated>::any(),)*);
+                let others = (
+                    Just(()),
+                    $(proptest::option::of(<$optional_type as Generated>::any()),)*
+                    $(<$later_type as Generated>::any(),)?
+                    $(<$latest_type as Generated>::any(),)?
+                );
+                let made = (required, others).prop_map(
+                    |(((), $($required,)*), ((), $($optional,)* $($later,)? $($latest,)?))| Self {
+                        $($required,)*
+                        $($optional,)*
+                        $($later: $later.into(),)?
+                        $($latest: $latest.into(),)?
+                    },
+                );
+                made.boxed()
+            }
+        }
+
         impl $crate::tx::declare::Members for $object {
             const FIELDS: &'static [$crate::tx::spec::FieldSpec] = &[
                 $($crate::tx::spec::FieldSpec {

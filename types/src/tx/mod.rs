@@ -79,6 +79,15 @@ macro_rules! kinds {
             }
         })*
 
+        #[cfg(test)]
+        impl crate::testing::Generated for Body {
+            fn any() -> proptest::strategy::BoxedStrategy<Self> {
+                use proptest::strategy::Strategy as _;
+                let kinds = [$($kind::any().prop_map(Self::$kind).boxed(),)*];
+                proptest::strategy::Union::new(kinds).boxed()
+            }
+        }
+
         /// Evaluates an expression with the fields of a [`Body`](crate::Body), whatever its kind:
         /// `for_kind!(body, fields => check(fields))`.
         #[macro_export]
