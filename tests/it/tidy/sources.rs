@@ -59,6 +59,32 @@ fn a_source_file_has_at_most_500_lines_of_code() {
     assert_none(&faults, "files that are too long; split them by what they hold");
 }
 
+/// What begins a block of code in a comment that the tests of documentation would run.
+const RUST_BLOCKS: &[&str] = &["", "rust", "no_run", "should_panic", "compile_fail"];
+
+/// The blocks of code in the comments of a file that are Rust.
+fn rust_blocks(text: &str) -> usize {
+    let documentation = text.lines().filter_map(|line| {
+        let comment = line.trim_start();
+        comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!"))
+    });
+    let fences = documentation.filter_map(|line| line.trim_start().strip_prefix("```"));
+    // Every second one ends a block.
+    fences.step_by(2).filter(|language| RUST_BLOCKS.contains(&language.trim())).count()
+}
+
+/// No crate has tests of its documentation, because to look for them takes almost a minute.
+#[test]
+fn no_comment_has_code_that_only_tests_of_documentation_would_run() {
+    let faults: Vec<_> = files(&[".rs"])
+        .iter()
+        .map(|source| (source, rust_blocks(&source.text)))
+        .filter(|(_, blocks)| *blocks > 0)
+        .map(|(source, blocks)| format!("{}: {blocks}", source.path))
+        .collect();
+    assert_none(&faults, "blocks of Rust in comments: make them unit tests, or mark them as text");
+}
+
 #[test]
 fn files_and_folders_have_names_of_the_field() {
     let mut faults = Vec::new();
