@@ -311,9 +311,14 @@ impl Member {
         Ok(serde_json::from_str(&Connection::open(self.rpc)?.get_any("/readyz")?)?)
     }
 
-    /// Waits until it is at the height of the chain, as far as it knows, and consensus runs.
+    /// Whether consensus runs and the node is, as far as it knows, at the height of the chain.
+    pub fn is_level(&self) -> anyhow::Result<bool> {
+        Ok(self.check("lag")?["ok"] == true)
+    }
+
+    /// Waits until it [is level](Self::is_level).
     pub fn keeps_up(&self) -> anyhow::Result<()> {
-        wait_until(&format!("{} to keep up", self.name), || Ok(self.check("lag")?["ok"] == true))
+        wait_until(&format!("{} to keep up", self.name), || self.is_level())
     }
 
     /// The check of this name in `/readyz`: `{name, ok, detail}`.

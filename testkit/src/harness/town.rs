@@ -264,8 +264,7 @@ fn move_addresses(settings: &Path, base: u16, nodes: usize) -> anyhow::Result<()
 pub fn catches_up(behind: &Member, ahead: &Member) -> anyhow::Result<Duration> {
     let started = Instant::now();
     wait_until(&format!("{} to catch up", behind.name), || {
-        let is_level = behind.height()? + 1 >= ahead.height()?;
-        Ok(is_level && behind.check("lag")?["ok"] == true)
+        Ok(behind.height()? + 1 >= ahead.height()? && behind.is_level()?)
     })?;
     Ok(started.elapsed())
 }
