@@ -48,6 +48,7 @@
 //! calls_by_agent            agent id | height u64 | position u32         call id
 //! calls_by_requester        address | height u64 | position u32          call id
 //! calls_by_member           address | height u64 | position u32          call id
+//! call_candidates           height u64 | position u32 | round u8         candidates of the draw
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST, of a call that of its AGENT_CALL, in

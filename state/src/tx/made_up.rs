@@ -1,6 +1,6 @@
-//! A kind that does not exist, added the way CONTRIBUTING.md says: a note that costs
-//! a deposit, waits for a fork of its own and keeps its rows in a table of its own. Shows
-//! that a new kind is an addition: no row of before is read differently or written again.
+//! A kind that does not exist, with a table and rules as CONTRIBUTING.md describes them: a note
+//! that costs a deposit, waits for a fork and keeps its rows in a table of its own. Shows that a
+//! new kind is an addition: no row of before is read differently or written again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
