@@ -8,8 +8,8 @@
 //! executor──runs an agent for a payload: by a model, as a program, in a container
 //! ```
 //!
-//! Invariant: nothing here knows a journal, money or a policy. The chain is known only to the tools that
-//! ask a node, as every client of a node knows it.
+//! Invariant: nothing in this crate knows the miner's journal, money or policy. Only the tools that
+//! query a node know the chain, and they use it as any client does.
 //!
 //! Entry points: [`methods::Request`], [`backend::Backend`], [`tools::Toolbox`],
 //! [`executor::Executors`]. Rules: docs/agent-methods.md, docs/market.md section 9, docs/miner.md.

@@ -1,8 +1,8 @@
 //! The allocator of the program `ombra`: jemalloc, which gives freed memory back.
 //!
-//! A program that names this crate allocates with it, and so does RocksDB inside it, which is C++. It is a crate
-//! of its own because `cli` is compiled without optimisation, while this is called for everything that a node
-//! allocates.
+//! A program that depends on this crate uses jemalloc for all allocations, including those of
+//! RocksDB, which is C++. This is a separate crate because `cli` is compiled without optimization,
+//! and the allocator has to be fast.
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -16,25 +16,25 @@
 //! ```
 //!
 //! # When blocks are made
-//! The engine starts the next height when its `Finalized` message is answered. The loop keeps
-//! that answer back until [`Pace`] says that a block is due, and goes on serving meanwhile. When
-//! the first part of another validator's proposal for the next height, or a vote for it, arrives,
-//! someone else found a block due: then it answers as soon as the minimum interval is over.
-//! Followers never wait. An idle chain so costs nothing but a heartbeat block.
+//! After each height, the engine sends the message `Finalized`, and begins the next height when the
+//! loop answers it. The loop waits with the answer until [`Pace`] says that a block is due. If
+//! another validator's proposal or vote for the next height arrives first, the loop answers as soon
+//! as the minimum interval is over. Followers answer at once. So an idle chain makes only heartbeat
+//! blocks.
 //!
 //! # Invariants
 //! 1. A body is durable before the engine hears of its hash; a vote for it leaves only after the
 //!    ledger executed it ([`Ledger::propose`], [`Ledger::validate`]).
-//! 2. A commit is durable before the next height starts, else the engine's log could be reset
+//! 2. A commit is on disk before the next height starts. Otherwise the engine could reset its log
 //!    for a height that is not committed, and this node might sign twice.
 //! 3. The engine is never asked to restart a height: that wipes its log.
 //! 4. A key signs at most one message for each height, round and kind, also when the log is lost
 //!    (`guard.rs`, [`GuardError`]).
 //! 5. A validator whose log of a height that it has signed is lost signs nothing until that height is
 //!    decided, however often it starts again meanwhile (`amnesia.rs`).
-//! 6. Clock rules decide votes on live proposals only, never commits or synced blocks
-//!    ([`Origin`]). What they turned down is kept on no disk, and becomes valid only when a quorum has
-//!    voted for it.
+//! 6. Rules about clocks decide only how this node votes on a live proposal; they never reject a
+//!    commit or a block that is synced from peers ([`Origin`]). A proposal that such a rule
+//!    rejected is not written to disk, and counts as valid only after a quorum has voted for it.
 //!
 //! # Not here
 //! What a valid block is, how it is stored, and clocks: the node gives these through the ports.

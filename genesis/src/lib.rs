@@ -6,8 +6,8 @@
 //! fields ──Genesis::new──────▶│────chain──▶ the rules that execution follows
 //! ```
 //!
-//! Whatever makes a [`Genesis`] reports every fault of its input at once, each with its place in
-//! the file. Holding one is the proof that it is right.
+//! A [`Genesis`] can only be made from valid input, so code that has one need not check it. If the
+//! input is invalid, the error lists every fault with its place in the file.
 //!
 //! Not here: files, the network, clocks.
 

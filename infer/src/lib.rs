@@ -7,16 +7,17 @@
 //!                                └──> Grammars ─> Grammar: the form that an answer must have
 //! ```
 //!
-//! [`Model::open`] reads a GGUF file once. [`Model::prompt`] writes a conversation as the model
-//! wants it; whatever the texts contain, they are text. A [`Session`] reads the prompt and answers,
-//! with the highest score at each token. docs/model.md says what the model is worth, and what was
-//! measured. [`Session::record`] writes down what a session reads and chooses, and [`verify`] checks it.
+//! [`Model::open`] reads a GGUF file once. [`Model::prompt`] formats a conversation for the model.
+//! Text in the conversation can never become a control token. A [`Session`] reads the prompt and
+//! answers, with the highest score at each token. docs/model.md says what the model is worth, and
+//! what was measured. [`Session::record`] writes down what a session reads and chooses, and
+//! [`verify`] checks it.
 //!
 //! Two sessions of models with equal [`Manifest`]s give equal answers, because
 //!
 //! * weights and activations are multiplied as whole numbers, and sums of those are exact;
-//! * every sum of floats has one order, which stands in the code; none is shared between threads,
-//!   none is fused with a product;
+//! * the order of additions in every sum of floats is fixed in the code: a sum is never divided
+//!   among threads, and its additions are never fused with multiplications;
 //! * the exponential, sine, cosine, power and logarithm are those of one version of the crate
 //!   `libm`, and not those of the system or of the processor;
 //! * a token's scores depend on the tokens before it and on nothing else;

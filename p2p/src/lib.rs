@@ -14,11 +14,11 @@
 //!
 //! - A transaction that the own pool accepted is published once. What comes from a peer goes to the
 //!   own pool first and is forwarded only if the pool takes it.
-//! - The verdict on a message comes from the error class of the pool's answer (`verdict.rs`): what
-//!   is wrong for every node at every time is the sender's fault and lowers its score until it is
-//!   cut off; a lost race is nobody's.
-//! - Gossip forgets. What a node missed while it was away it pulls from its peers when it connects,
-//!   and a little of it again from time to time (`pull.rs`).
+//! - The pool's error decides who is to blame for a message (`verdict.rs`). If the message is wrong
+//!   for every node at any time, the sender loses score, and is disconnected when its score is too
+//!   low. If the message only came too late, nobody is blamed.
+//! - Gossip does not repeat old messages. When a node connects to a peer, it asks the peer for the
+//!   transactions that it missed; later it asks again for a few at a time (`pull.rs`).
 //! - Every queue has a bound. What finds no room is dropped and counted, and comes back by the pull.
 //!
 //! Entry points: [`start`], [`Handle`], [`ports::Pool`], [`ports::ChainSource`]. Description: docs/network.md.

@@ -1,5 +1,6 @@
-//! The ledger: what transactions do to the state. The rules see it through an abstract view
-//! ([`view`]); the crate `store` keeps it in a database, [`memory`] does for tests.
+//! The ledger: what transactions do to the state. The rules read the state through a trait
+//! ([`view`]). The crate `store` implements it with a database, and [`memory`] implements it for
+//! tests.
 //!
 //! Not here: async, clocks, randomness, floats, iteration over hash maps.
 

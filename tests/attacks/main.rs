@@ -6,11 +6,11 @@
 //! attacks --list             their names and what they try
 //! ```
 //!
-//! Most attacks use a weakness that some release had. Against that release, such an attack must fail
-//! (exit with an error); against the current program, every attack must pass. docs/attacks.md has the
-//! figures of before and after. Each runs in a process with its own network, mounts and process ids,
-//! is bounded in time and count, and reaches nothing but the nodes that it started. `OMBRA_BIN` names
-//! another program to attack.
+//! Most attacks use a weakness that some release had. Against that release, such an attack must
+//! fail (exit with an error); against the current program, every attack must pass. docs/attacks.md
+//! has the figures of before and after. Each runs in a process with its own network, mounts and
+//! process ids, is bounded in time and count, and reaches nothing but the nodes that it started.
+//! `OMBRA_BIN` names another program to attack.
 //!
 //! What cannot run on a machine is reported as SKIPPED, with the reason.
 

@@ -7,19 +7,21 @@
 //!                                                          └─▶ dropped, with a reason
 //! ```
 //!
-//! - A transaction is *pending* (executable) when it was executed on the draft: the committed state
-//!   with everything pending applied. So spends of earlier pending transactions are reserved, a
-//!   claim, its steps and its finish can wait together, and the rules are those of block execution,
-//!   by the same code: the pool has no rules of the ledger of its own.
+//! - A transaction is *pending* when it has been executed on the draft, which is the committed
+//!   state with all pending transactions applied. So money that a pending transaction spends cannot
+//!   be spent again, and a claim, its steps and its finish can wait together. The draft is executed
+//!   with the same code as blocks; the pool has no ledger rules of its own.
 //! - A transaction is *queued* when its sender's nonces before it are missing, within a window, or while
 //!   it waits for a phase of its call (`held.rs`).
 //! - The order between senders is arrival. While more waits than fits into a block, no sender gets
 //!   more than its share of it; from fork v7 on tips decide who gets in, and who makes room in a full
 //!   pool (`market.rs`).
-//! - Every structure is bounded: see [`Config`]. Who makes room for whom is in `core/limits.rs`;
-//!   why a commit needs no new execution, in `core/commit.rs`.
+//! - Every structure is bounded: see [`Config`]. Who makes room for whom is in `core/limits.rs`
+//!   and, from fork v7 on, in `core/evict.rs`; why a commit needs no new execution, in
+//!   `core/commit.rs`.
 //!
-//! Entry points: [`Verifier`], [`Pool`], [`ports`]. Rules: docs/protocol.md sections 4, 6 and 9.
+//! Entry points: [`Verifier`], [`Pool`], [`ports`]. Rules: docs/protocol.md sections 4, 6, 9
+//! and 15.6.
 //!
 //! Not here: ledger rules, the database, the network, clocks (`now_ms` comes with each call),
 //! anything asynchronous. The one thing on disk is the journal.

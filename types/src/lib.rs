@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Entry points: [`Transaction::parse`], [`check::verify`], [`build`], [`block::Block`].
-//! Rules: docs/protocol.md sections 1–6 and 9.
+//! Rules: docs/protocol.md sections 1–6, 8, 9, 15, 17 and 18.
 //!
 //! Not here: files, network, database, clocks, randomness, anything asynchronous. What a
 //! transaction does to the state is in the crate `state`.

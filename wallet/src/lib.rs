@@ -8,14 +8,16 @@
 //!                                               Client --JSON-RPC------------> node
 //! ```
 //!
-//! Invariants: a secret never leaves a [`Wallet`] except by a method whose name says so; no `Debug` output
-//! holds one; secrets are wiped from memory when they are dropped; wallet files are private to their
-//! owner (0600) and appear whole or not at all; nothing is signed for a chain that only a node has
-//! named, but for the first use of a key, which is remembered.
+//! Invariants: a secret never leaves a [`Wallet`] except by a method whose name says so; no `Debug`
+//! output holds one; secrets are wiped from memory when they are dropped; wallet files are private
+//! to their owner (0600) and appear whole or not at all. The first time a key signs, the wallet
+//! accepts the chain that the node names, and remembers it. After that, the key does not sign for a
+//! chain that only a node names.
 //!
 //! Entry points: [`Phrase`] (words and derivation), [`Wallet`], [`encrypted`] (the file format),
-//! [`KeyStore`] (a folder of wallet files), [`ChainMemory`] (which chain a key signs for), [`accounts`] (development accounts), [`sign`] (building
-//! and signing), [`calls`] (what calls of agents cost), [`Client`] (JSON-RPC).
+//! [`KeyStore`] (a folder of wallet files), [`ChainMemory`] (which chain a key signs for),
+//! [`accounts`] (development accounts), [`sign`] (building and signing), [`calls`] (what calls of
+//! agents cost), [`Client`] (JSON-RPC).
 //!
 //! Not here: prompts, printing, configuration (the command line has them); ledger rules (`types`, `state`).
 
