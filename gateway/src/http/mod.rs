@@ -9,8 +9,8 @@
 //! GET  /healthz                whether requests can be taken in
 //! ```
 //!
-//! Every path below `/v1` needs a key, and so does `/mcp`. Before that, `door.rs` turns away hosts and pages that may not
-//! ask.
+//! Every path below `/v1` needs a key, and so does `/mcp`. Before that, `authentication.rs` turns
+//! away hosts and pages that may not ask.
 
 mod agents;
 pub(crate) mod authentication;
