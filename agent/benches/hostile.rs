@@ -1,7 +1,7 @@
 //! How long it takes to read requests, and schemas of answers, that are as much work as the limits allow.
 //! Anybody may send one for nothing, so this program fails if one takes a millisecond.
 //!
-//! `cargo bench -p agent --bench hostile`
+//! `./run cargo bench -p agent --bench hostile`
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 

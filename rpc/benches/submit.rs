@@ -1,8 +1,8 @@
 //! What this crate costs per submitted transaction: bytes from a socket to the port `Submit` and
 //! answers back, without the chain's own checks.
 //!
-//! `cargo bench -p rpc --bench submit`. The server runs on a thread of its own, whose time on the
-//! processor is what is printed, the kernel's work for its sockets included.
+//! `./run cargo bench -p rpc --bench submit`. The server runs on a thread of its own, whose time on
+//! the processor is what is printed, the kernel's work for its sockets included.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark ends at the first surprise")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]

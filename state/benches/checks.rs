@@ -3,7 +3,7 @@
 //! longer than a millisecond by one question, so this program fails if any takes longer; and what one
 //! slice of a rebuild takes is a part of every commit that needs one.
 //!
-//! `cargo bench -p state --bench checks`
+//! `./run cargo bench -p state --bench checks`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]

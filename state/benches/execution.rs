@@ -2,7 +2,7 @@
 //! finish) of many wallets, and transfers. Prints microseconds per transaction, the median and the
 //! best block of many, and how many rows a transaction changes.
 //!
-//! `cargo bench -p state --bench execution`
+//! `./run cargo bench -p state --bench execution`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]

@@ -2,7 +2,7 @@
 //! strangers who offer, too. Prints microseconds, the median of many. The most that a draw among 256
 //! candidates for 15 seats may take is 100, and the program ends with a failure if it takes longer.
 //!
-//! `cargo bench -p state --bench market`
+//! `./run cargo bench -p state --bench market`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]

@@ -4,7 +4,7 @@
 //! top of what is measured here. Prints microseconds per transaction: of execution the median, of batches the
 //! best of many, because the machine has other work, too.
 //!
-//! `cargo bench -p state --bench work`
+//! `./run cargo bench -p state --bench work`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]

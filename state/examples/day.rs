@@ -3,7 +3,7 @@
 //! for ten minutes, and an evening. The rule is the chain's own (`state::fees`); people and what they
 //! are willing to pay are invented, and the same each time. Prints the table of docs/performance.md.
 //!
-//! `cargo run -p state --example day`
+//! `./run cargo run --release -p state --example day`
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The numbers are rules: whoever changes one changes which blocks are valid. They were taken from
-//! `cargo bench -p state --bench work`.
+//! `./run cargo bench -p state --bench work`.
 
 use types::Run;
 

@@ -2,7 +2,7 @@
 //! that nothing but their tombstones is left, while one of each status waits. Such a question may not take
 //! longer the more has come and gone, so this program fails if one takes a millisecond.
 //!
-//! `cargo bench -p store --bench lists -- [--runs N]`
+//! `./run cargo bench -p store --bench lists -- [--runs N]`
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 

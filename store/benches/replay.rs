@@ -3,7 +3,8 @@
 //! `ombra db verify` does it: read, decoded, certificates and signatures checked, executed, state
 //! tree and indexes built, committed.
 //!
-//! `cargo bench -p store --bench replay -- [--runs N] [--per-block N] [--threads N] [--rounds N]`
+//! `./run cargo bench -p store --bench replay -- [ARGUMENTS]`; the arguments are `--runs N`,
+//! `--per-block N`, `--threads N` and `--rounds N`.
 //!
 //! Prints transactions per second, and microseconds of processor time per transaction of the whole
 //! process, which other work on the machine hardly blurs.

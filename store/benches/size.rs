@@ -1,7 +1,7 @@
 //! What a transaction costs over a state of some size: a database is filled with finished agent
 //! runs through the real execution, and at each of the given sizes a few blocks are timed.
 //!
-//! `cargo bench -p store --bench size -- [--sizes 10000,100000] [--dir FOLDER]`
+//! `./run cargo bench -p store --bench size -- [--sizes 10000,100000] [--dir FOLDER]`
 //!
 //! With `--sizes 10000,100000,1000000` it takes some minutes and about 4 GB of disk. A folder that
 //! holds a part of the chain already, from a run that was interrupted, is filled up from there.

@@ -1,7 +1,7 @@
 //! What a commit costs and how much room a run takes: blocks of 2,200 transactions, 200 whole runs
 //! of 11 each, by 400 users and 40 miners.
 //!
-//! `cargo bench --bench store -p state --profile release -- [--blocks N] [--dir FOLDER]`
+//! `./run cargo bench -p store --bench store -- [--blocks N] [--dir FOLDER]`
 //!
 //! Prints microseconds per transaction (execution; state tree; encoding; the synced write), on the
 //! clock and of this thread's processor time, which other work on the machine does not blur; then

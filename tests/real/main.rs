@@ -1,6 +1,6 @@
 //! The built program with the real model. These tests are run only when asked for by name, and then
 //! the variable `OMBRA_MODEL` names the model's file, and `OMBRA_BIN` may name the program:
-//! `OMBRA_MODEL=… cargo test --release --locked --workspace --test real`.
+//! `OMBRA_MODEL=… ./run cargo test --release --locked --workspace --test real`.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
 

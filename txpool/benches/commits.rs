@@ -2,7 +2,7 @@
 //! pay the same, and with such whose every next transaction is ready to pay more, so that each one that a
 //! block takes changes what all that come after it wait for.
 //!
-//! `cargo bench -p txpool --bench commits`
+//! `./run cargo bench -p txpool --bench commits`
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 

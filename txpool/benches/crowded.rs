@@ -2,7 +2,7 @@
 //! to get in, beside an empty pool, and that the next block has it. Executed by the ledger's own rules, on
 //! a state in memory.
 //!
-//! `cargo bench -p txpool --bench crowded`
+//! `./run cargo bench -p txpool --bench crowded`
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 

@@ -2,7 +2,7 @@
 //! wait for the pool for longer than a millisecond by one question, so this program fails if any takes
 //! longer. `state/benches/checks.rs` has what the ledger's part of a question costs.
 //!
-//! `cargo bench -p txpool --bench questions`
+//! `./run cargo bench -p txpool --bench questions`
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 

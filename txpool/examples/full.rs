@@ -1,7 +1,8 @@
 //! What a full pool takes of memory while ever better paying transactions come in the place of others, and
 //! what a validator's vote in a block costs it. Executed by the ledger's own rules, on a state in memory.
 //!
-//! `cargo run --release -p txpool --example full -- [POOL] [ADMISSIONS]`, by default 100000 and 1000000.
+//! `./run cargo run --release -p txpool --example full -- [POOL] [ADMISSIONS]`, by default
+//! 100000 and 1000000.
 //!
 //! Resident memory is that of the process beyond what it had before the pool was filled: the pool, its
 //! draft, and what the allocator keeps.

@@ -2,7 +2,7 @@
 //! know: each takes another part of the reader to its limit. Prints the median and the best of many
 //! rounds.
 //!
-//! `cargo bench -p types --bench metadata [-- PART_OF_A_NAME]`
+//! `./run cargo bench -p types --bench metadata [-- PART_OF_A_NAME]`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]

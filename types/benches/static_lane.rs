@@ -1,7 +1,7 @@
 //! What a transaction costs before it touches any state: parsing, the static checks with
 //! signatures in batches, building and signing. Prints the median and the best of many rounds.
 //!
-//! `cargo bench -p types [-- PART_OF_A_NAME]`
+//! `./run cargo bench -p types [-- PART_OF_A_NAME]`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]

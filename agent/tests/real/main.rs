@@ -1,6 +1,6 @@
 //! The back end inside the process, with the real model and the built-in tools. These tests are run
 //! only when asked for by name, and then the variable `OMBRA_MODEL` names the model's file:
-//! `OMBRA_MODEL=… cargo test --release --locked --workspace --test real`.
+//! `OMBRA_MODEL=… ./run cargo test --release --locked --workspace --test real`.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
 //! Tests with the real model. They are run only when asked for by name, and then the variable
 //! `OMBRA_MODEL` has to name the model's file:
-//! `OMBRA_MODEL=… cargo test --release --locked --workspace --test real`.
+//! `OMBRA_MODEL=… ./run cargo test --release --locked --workspace --test real`.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
 
