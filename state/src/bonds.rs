@@ -175,7 +175,10 @@ fn reduce(
     unlocked: Amount,
     taken: Amount,
 ) -> Result<(), StorageError> {
-    let before = draft.get::<Bonds>(&miner)?.ok_or(BROKEN)?;
+    let Some(before) = draft.get::<Bonds>(&miner)? else {
+        // A member of a call for which nothing was locked may have taken its whole bond out.
+        return if unlocked.is_zero() && taken.is_zero() { Ok(()) } else { Err(BROKEN) };
+    };
     let locked = before.locked.checked_sub(unlocked).and_then(|it| it.checked_sub(taken));
     let bonded = before.bonded.checked_sub(taken);
     let (locked, bonded) = (locked.ok_or(BROKEN)?, bonded.ok_or(BROKEN)?);

@@ -5,6 +5,7 @@ use types::call::{CallChange, CallStatus};
 use types::tx::{AgentCall, HexBytes, OnResult, WorkLimits};
 use types::{Amount, Body, Bond, Event, Hash, Params};
 
+use crate::bodies::unbond;
 use crate::market_world::{
     BOND, BUDGET, DISSENT, Market, OWNER, ROYALTY, WAGE, appeal, commit, fails, free_offer, offer,
     params, reveal, reveal_failure, says,
@@ -127,6 +128,23 @@ fn a_call_that_nobody_answers_times_out_and_costs_the_members() {
     for member in members {
         let (bonded, locked) = (Amount::new(BOND - 1_000), Amount::ZERO);
         assert_eq!(market.bond(member), Bond { bonded, locked });
+    }
+}
+
+#[test]
+fn a_member_for_whom_nothing_is_locked_may_take_its_whole_bond_out() {
+    let free = Params { unrevealed_penalty: Amount::ZERO, ..params() };
+    let mut market = Market::with(free, &[(PROPOSER, 1)], 5);
+    let id = market.elected_three();
+    let members = market.members(id, 0);
+    market.world.must(members[0], &unbond(BOND));
+    assert_eq!(market.bond(members[0]), Bond::default());
+    market.commit(id, members[1], says(b"yes"));
+    market.commit(id, members[2], says(b"yes"));
+    let call = market.settle(id);
+    assert_eq!(call.status, CallStatus::Failed, "nobody revealed");
+    for member in &members[1..] {
+        assert_eq!(market.bond(*member).bonded.get(), BOND, "nothing was there to lose");
     }
 }
 
