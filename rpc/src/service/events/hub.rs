@@ -94,7 +94,7 @@ impl Hub {
         kind: EventKind,
     ) -> Result<(Arc<[Item]>, u64), RpcError> {
         let events = self.committed_block(height)?;
-        Ok((events.items(kind, &self.ports)?, events.text_bytes))
+        Ok((events.items(kind, &self.ports)?, events.bytes()))
     }
 
     /// The events if nothing has to be read for them, and they are soon looked through.

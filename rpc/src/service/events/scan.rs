@@ -16,7 +16,7 @@ use crate::error::RpcError;
 const BLOCKS_MAX: u64 = 64;
 /// What is read for one call of the rate limit: 64 empty blocks, or fewer that are full.
 const BYTES_PER_CALL: u64 = BLOCKS_MAX * BYTES_PER_BLOCK;
-/// What a block counts on top of its texts.
+/// What a block counts on top of its texts and its many events.
 const BYTES_PER_BLOCK: u64 = 4 * 1024;
 /// How long a slice reads, but for the block that it has begun.
 const TIME_MAX: Duration = Duration::from_millis(2);
@@ -82,7 +82,7 @@ pub(crate) fn scan(
     let mut slice = Slice { found: Vec::new(), next: from, read: 0, needs: None };
     let mut bytes = 0;
     while slice.next.height <= tip && blocks < BLOCKS_MAX && started.elapsed() < TIME_MAX {
-        let (items, text_bytes) = match hub.items(slice.next.height, filter.kind) {
+        let (items, read) = match hub.items(slice.next.height, filter.kind) {
             Ok(read) => read,
             Err(error) if blocks == 0 => return Err(error),
             Err(_) => break,
@@ -91,7 +91,7 @@ pub(crate) fn scan(
             break;
         }
         slice.next = Cursor::at(slice.next.height.saturating_add(1));
-        slice.read = slice.read.saturating_add(text_bytes).saturating_add(BYTES_PER_BLOCK);
+        slice.read = slice.read.saturating_add(read).saturating_add(BYTES_PER_BLOCK);
         blocks += 1;
     }
     Ok(slice)
