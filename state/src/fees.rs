@@ -6,7 +6,7 @@ mod inclusion;
 mod price;
 
 pub use base_fee::{Used, next_base_fee};
-pub use inclusion::{charged_bytes, check_base_fee, highest_base_fee, is_vote};
+pub use inclusion::{charged_bytes, check_base_fee, highest_base_fee, is_at_floor, is_vote};
 pub use price::{Price, inclusion_fee};
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ impl Changeable {
     }
 }
 
+/// The name of the lowest base fee.
+pub const BASE_FEE_FLOOR: &str = "baseFeeFloor";
 /// The least and the greatest time that a run may be kept waiting.
 const TTL: (u64, u64) = (30_000, 86_400_000);
 /// The least and the greatest fee of a single record, in micro-OMBRA.
@@ -55,7 +57,7 @@ const PENALTY: (u64, u64) = (0, 1_000_000_000);
 
 /// Every parameter that votes can change.
 pub const CHANGEABLE: [Changeable; 20] = [
-    integer("baseFeeFloor", (1, 1_000_000), |p| p.base_fee_floor, |p, v| p.base_fee_floor = v),
+    integer(BASE_FEE_FLOOR, (1, 1_000_000), |p| p.base_fee_floor, |p, v| p.base_fee_floor = v),
     integer("maxBlockWork", (20_000, 2_000_000), |p| p.max_block_work, |p, v| p.max_block_work = v),
     integer("registerFee", FEE, |p| p.register_fee.get(), |p, v| p.register_fee = Amount::new(v)),
     integer("blobInitFee", FEE, |p| p.blob_init_fee.get(), |p, v| p.blob_init_fee = Amount::new(v)),

@@ -134,6 +134,7 @@ impl Store {
             if let Some(fees) = events.fees() {
                 writer.typed::<FeeTotals>(&header.index, &fees)?;
             }
+            writer.fee_floor(header.index, changes)?;
             self.count_proposers(&mut writer, header.proposer, input.missed)?;
             let former = if self.0.memory.pins.is_any() {
                 Some(Arc::new(pin::former(&self.0, changes)?))
@@ -225,6 +226,7 @@ impl Store {
         let tip = Tip { height: 0, hash, timestamp, state_root: tree.root };
         let mut writer = Writer { rocks: &self.0.rocks, batch: Batch::default() };
         writer.rows(changes)?;
+        writer.fee_floor(0, changes)?;
         writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;

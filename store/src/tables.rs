@@ -18,6 +18,7 @@
 //! validator_links  height u64                              Link
 //! block_events     height u64                              BlockEvents
 //! block_fees       height u64                              BlockFees
+//! fee_floors       height u64                              baseFeeFloor from that block on
 //! fork_votes       voter's address                         CastForkVote
 //! fixed_forks      name of a fork, text                    FixedFork
 //! ```
@@ -141,6 +142,17 @@ impl Table for FeeTotals {
     const ID: TableId = TableId::plain(79, "block_fees");
     type Key = u64;
     type Value = BlockFees;
+}
+
+/// The lowest base fee, in micro-OMBRA per KiB, from a block on until the next row: the first block of fork v7,
+/// and each block that touches the parameter, have a row. A database that began with a snapshot has a row at
+/// height 0 for what held then.
+#[derive(Debug)]
+pub(crate) struct FeeFloors;
+impl Table for FeeFloors {
+    const ID: TableId = TableId::plain(80, "fee_floors");
+    type Key = u64;
+    type Value = u64;
 }
 
 /// How a validator has done.
@@ -274,7 +286,7 @@ impl Table for ForkVotes {
 }
 
 /// The tables of this file.
-pub const OWN: [TableId; 18] = [
+pub const OWN: [TableId; 19] = [
     META,
     Headers::ID,
     COMMITS,
@@ -291,6 +303,7 @@ pub const OWN: [TableId; 18] = [
     ValidatorLinks::ID,
     EventRows::ID,
     FeeTotals::ID,
+    FeeFloors::ID,
     ForkVotes::ID,
     FixedForks::ID,
 ];
@@ -318,9 +331,9 @@ pub(crate) enum Shape {
 /// Which tables are kept in which way.
 mod shapes {
     use super::{
-        AccountHistory, BODIES, BlockIds, COMMITS, EquivocationRows, EventRows, FeeTotals,
-        FixedForks, ForkVotes, Headers, META, OWN, SWEEPS, TREE_NODES, TREE_STALE, Table as _,
-        TableId, TxIndex, UNDECIDED, ValidatorFigures, ValidatorLinks, tables,
+        AccountHistory, BODIES, BlockIds, COMMITS, EquivocationRows, EventRows, FeeFloors,
+        FeeTotals, FixedForks, ForkVotes, Headers, META, OWN, SWEEPS, TREE_NODES, TREE_STALE,
+        Table as _, TableId, TxIndex, UNDECIDED, ValidatorFigures, ValidatorLinks, tables,
     };
     use tables::{
         Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, BlobChunks,
@@ -364,7 +377,7 @@ mod shapes {
         FixedForks::ID,
         TREE_NODES,
     ];
-    pub(super) const INDEX: [TableId; 13] = [
+    pub(super) const INDEX: [TableId; 14] = [
         Steps::ID,
         ConversationTurns::ID,
         RunsBySubmitter::ID,
@@ -378,6 +391,7 @@ mod shapes {
         CallsByAgent::ID,
         CallsByRequester::ID,
         CallsByMember::ID,
+        FeeFloors::ID,
     ];
     pub(super) const QUEUE: [TableId; 10] = [
         CallQueue::ID,

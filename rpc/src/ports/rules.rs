@@ -135,7 +135,8 @@ pub trait Rules: Send + Sync {
     fn inclusion_fee(&self, bytes: u64, base_fee: u64) -> Amount;
 
     /// What a transaction paid for its place; none in a block before v7, and where the node does not
-    /// know what the block did. Reads the block's events, and of a validator's vote the block.
+    /// know what the block did. Reads the block's fees, of a validator's vote the block, and of what pays the
+    /// lowest base fee what that was.
     ///
     /// # Errors
     /// [`PortFault`].

@@ -33,9 +33,9 @@ use types::call::Call;
 use types::check::{self, StaticRules};
 use types::tx::{BlobInit, ChatTurn};
 use types::{
-    Account, Address, AgentVersion, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock,
-    Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx,
-    SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
+    Account, Address, AgentVersion, Amount, Blob, BlockEvents, BlockFees, Body, CheckedTx,
+    CommittedBlock, Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run,
+    SealedBlock, SealedTx, SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -527,7 +527,10 @@ impl Rules for World {
             |other: &CheckedTx| other.from() == included.tx.from() && state::fees::is_vote(other);
         let charged =
             state::fees::charged_bytes(&included.tx, || before.iter().any(is_earlier_vote));
-        Ok(fees.map(|fees| state::fees::inclusion_fee(charged, fees.base_fee)))
+        let floor = self.state().chain.rules().params.base_fee_floor;
+        let is_at_floor = state::fees::is_at_floor(&included.tx);
+        let per_kib = |fees: BlockFees| if is_at_floor { floor } else { fees.base_fee };
+        Ok(fees.map(|fees| state::fees::inclusion_fee(charged, per_kib(fees))))
     }
 }
 

@@ -18,12 +18,11 @@ pub fn charged_bytes(tx: &Transaction, has_voted: impl FnOnce() -> bool) -> u64 
 }
 
 /// The highest base fee at which a block may take a transaction, in micro-OMBRA per KiB. None if there is
-/// a block that takes it at any: it pays for no bytes, it pays the lowest base fee there is, or it is a vote, which may be the first one of its
-/// sender in the block (docs/protocol.md sections 15.1 and 15.4).
+/// a block that takes it at any: it pays for no bytes, it pays the lowest base fee there is, or it is a vote,
+/// which may be the first one of its sender in the block (docs/protocol.md sections 15.1 and 15.4).
 #[must_use]
 pub fn highest_base_fee(tx: &Transaction) -> Option<u64> {
-    let is_at_floor = inclusion(tx).1 == Inclusion::Floor;
-    let bid = tx.bid().ok().filter(|_| !is_at_floor && charged_bytes(tx, || false) > 0)?;
+    let bid = tx.bid().ok().filter(|_| !is_at_floor(tx) && charged_bytes(tx, || false) > 0)?;
     Some(bid.highest().get())
 }
 
@@ -36,6 +35,12 @@ pub fn check_base_fee(tx: &Transaction, base_fee: u64) -> Result<(), Rejection> 
         Some(highest) if highest < base_fee => Err(above_max(highest, base_fee)),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Whether a transaction pays `baseFeeFloor` for its bytes, whatever the base fee of the block.
+#[must_use]
+pub fn is_at_floor(tx: &Transaction) -> bool {
+    inclusion(tx).1 == Inclusion::Floor
 }
 
 /// Whether validators vote with a transaction: such ones are only in blocks if a validator sent them.

@@ -2,12 +2,16 @@
 
 use state::draft::Changes;
 use state::error::StorageError;
-use state::table::{Key, Table, TableId, encode_value};
+use state::params::BASE_FEE_FLOOR;
+use state::table::{Key, Table, TableId, decode_value, encode_value};
+use state::tables::ParamRows;
 use types::{Block, BlockEvents, TxLocation, codec};
 
 use crate::meta::{TIP_CELL, Tip};
 use crate::rocks::{Batch, Rocks};
-use crate::tables::{AccountHistory, BODIES, META, TREE_NODES, TREE_STALE, TxIndex, TxKey};
+use crate::tables::{
+    AccountHistory, BODIES, FeeFloors, META, TREE_NODES, TREE_STALE, TxIndex, TxKey,
+};
 use crate::tree::TreeUpdate;
 use crate::{bodies, history};
 
@@ -55,6 +59,14 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The lowest base fee from a block on, if the block touches it.
+    pub(super) fn fee_floor(&mut self, height: u64, changes: &Changes) -> Result<(), StorageError> {
+        let rows = changes.get(&ParamRows::ID);
+        let row = rows.and_then(|rows| rows.get(BASE_FEE_FLOOR.as_bytes()));
+        let Some(Some(row)) = row else { return Ok(()) };
+        self.typed::<FeeFloors>(&height, &decode_value::<ParamRows>(row)?.at(height))
     }
 
     /// Nodes of the tree, and the tip.

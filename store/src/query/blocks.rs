@@ -10,7 +10,8 @@ use crate::meta::{TIP_CELL, Tip};
 use crate::row::typed;
 use crate::snapshot::Snapshot;
 use crate::tables::{
-    BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, ValidatorFigures, ValidatorStats,
+    BlockIds, COMMITS, EventRows, FeeFloors, FeeTotals, HeaderRow, Headers, ValidatorFigures,
+    ValidatorStats,
 };
 
 /// A header with its hash.
@@ -154,6 +155,24 @@ impl Snapshot<'_> {
     /// [`StorageError`] if the database fails or the row does not decode.
     pub fn fees(&self, height: u64) -> Result<Option<BlockFees>, StorageError> {
         self.get::<FeeTotals>(&height)
+    }
+
+    /// The lowest base fee in a block, in micro-OMBRA per KiB. None if there is no such block, before fork v7,
+    /// and where a program that did not note it committed the block.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the row does not decode.
+    pub fn fee_floor(&self, height: u64) -> Result<Option<u64>, StorageError> {
+        if self.fees(height)?.is_none() {
+            return Ok(None);
+        }
+        let to = height.saturating_add(1).to_be_bytes();
+        let mut found = Ok(None);
+        self.source.walk_back(FeeFloors::ID, &[], &to, |key, value| {
+            found = typed::<FeeFloors>(key, value).map(|(_, floor)| Some(floor));
+            false
+        })?;
+        found
     }
 
     /// How a validator has done.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use state::error::StorageError;
 use state::market::calls;
+use state::params::BASE_FEE_FLOOR;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{
     Agents, AgentsByOwner, Blobs, CallQueue, Calls, CallsByAgent, CallsByRequester, CallsByStatus,
-    Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, Runs, RunsByConversation,
+    Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, ParamRows, Runs, RunsByConversation,
     RunsByMiner, RunsByStatus, RunsBySubmitter, Unbondings,
 };
 use state::{bonds, runs};
@@ -17,6 +18,7 @@ use types::{
 };
 
 use super::chunk::Row;
+use crate::tables::FeeFloors;
 
 /// Takes rows: table, key, value.
 pub(super) type Put<'a> = &'a mut dyn FnMut(TableId, &[u8], &[u8]) -> Result<(), StorageError>;
@@ -62,6 +64,9 @@ impl Derived {
                 StorageError::Inconsistent { what: "a key has the wrong length" };
             let (miner, due) = <(Address, u64)>::from_bytes(row.key).ok_or(KEY)?;
             put::<Deadlines>(out, &bonds::deadline_key(due, &miner), &())
+        } else if row.table == ParamRows::ID && row.key == BASE_FEE_FLOOR.as_bytes() {
+            // There are no blocks below the snapshot, so that the first row may be the lowest.
+            put::<FeeFloors>(out, &0, &decode_value::<ParamRows>(row.value)?.value)
         } else if row.table == Calls::ID {
             call(&decode_value::<Calls>(row.value)?, out)
         } else {

@@ -141,13 +141,19 @@ impl ports::Rules for Reads {
             let Some(BlockFees { base_fee, .. }) = self.fees_of(&snapshot, height)? else {
                 return Ok(None);
             };
-            if !fees::is_vote(&included.tx) {
-                let charged = fees::charged_bytes(&included.tx, || false);
-                return Ok(Some(fees::inclusion_fee(charged, base_fee)));
-            }
-            let Some(has_voted) = has_voted_before(&snapshot, included)? else { return Ok(None) };
+            let has_voted = if fees::is_vote(&included.tx) {
+                has_voted_before(&snapshot, included)?
+            } else {
+                Some(false)
+            };
+            let per_kib = if fees::is_at_floor(&included.tx) {
+                snapshot.fee_floor(height)?
+            } else {
+                Some(base_fee)
+            };
+            let Some((has_voted, per_kib)) = has_voted.zip(per_kib) else { return Ok(None) };
             let charged = fees::charged_bytes(&included.tx, || has_voted);
-            Ok(Some(fees::inclusion_fee(charged, base_fee)))
+            Ok(Some(fees::inclusion_fee(charged, per_kib)))
         };
         read().map_err(fault("reading what a transaction paid"))
     }
