@@ -51,9 +51,20 @@ pub struct Slip {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is in a block.
-    Included,
+    Included {
+        /// What it burned for its place in the block, micro-OMBRA; 0 before fork v7.
+        inclusion_micro: u64,
+    },
     /// It never will be; the code of docs/protocol.md section 9.
     Refused(String),
+}
+
+impl Verdict {
+    /// Whether it is in a block.
+    #[must_use]
+    pub const fn is_included(&self) -> bool {
+        matches!(self, Self::Included { .. })
+    }
 }
 
 /// Where the signed transactions whose fate is not known are written down. Each change is kept before
@@ -292,7 +303,7 @@ impl Outbox {
 
     async fn conclude(&self, slip: &Slip, sent: Sent) -> Result<Verdict, Halt> {
         let verdict = self.fate(slip, sent).await?;
-        if verdict == Verdict::Included {
+        if verdict.is_included() {
             self.used.fetch_max(slip.nonce.saturating_add(1), Ordering::SeqCst);
         }
         self.setting.rows.resolve(slip, &verdict).await?;
@@ -342,7 +353,9 @@ impl Outbox {
                 fate = ledger.wait(&slip.hash, WAIT) => fate,
             };
             match fate {
-                Ok(Fate::Included) => return Ok(Some(Verdict::Included)),
+                Ok(Fate::Included { inclusion_micro }) => {
+                    return Ok(Some(Verdict::Included { inclusion_micro }));
+                }
                 Ok(Fate::Dropped(code)) if !passes(&code) => {
                     return Ok(Some(Verdict::Refused(code)));
                 }

@@ -78,7 +78,7 @@ impl RequestService {
             let about = About::Request { id: request, purpose: Purpose::Blob { burns_micro } };
             self.store.sign(&slip, about, None).await?;
             match turn.send(&slip).await? {
-                Verdict::Included => (),
+                Verdict::Included { .. } => (),
                 Verdict::Refused(code) if code.starts_with("NONCE_") => (),
                 Verdict::Refused(code) => return Ok(Err(code)),
             }

@@ -64,7 +64,7 @@ impl RequestService {
         let sign = self.store.sign(&slip, About::Drain { to, micro }, None);
         sign.await.map_err(Halt::from)?;
         match turn.send(&slip).await? {
-            Verdict::Included => Ok((slip.hash, micro)),
+            Verdict::Included { .. } => Ok((slip.hash, micro)),
             Verdict::Refused(code) => Err(DrainFault::Refused(code)),
         }
     }

@@ -91,7 +91,7 @@ fn resolved(write: &WriteTransaction, nonce: u64, verdict: &Verdict, now_ms: u64
         About::Request { id, purpose } => {
             settled(write, id, Included { hash, purpose }, verdict, now_ms)
         }
-        About::Filler | About::Drain { .. } if *verdict == Verdict::Included => {
+        About::Filler | About::Drain { .. } if verdict.is_included() => {
             put(&mut write.open_table(LOOSE)?, nonce, &Loose { hash, about })
         }
         About::Filler | About::Drain { .. } => Ok(()),
@@ -107,7 +107,7 @@ fn settled(
     now_ms: u64,
 ) -> Result<()> {
     let Some(mut record) = record(write, id)? else { return Ok(()) };
-    if *verdict == Verdict::Included {
+    if verdict.is_included() {
         record.included.push(tx);
     }
     if tx.purpose == Purpose::Request {
@@ -118,7 +118,7 @@ fn settled(
 
 fn after_request(phase: Phase, verdict: &Verdict, now_ms: u64) -> Phase {
     match (phase, verdict) {
-        (Phase::Signed { run }, Verdict::Included) => Phase::Sent { run, since_ms: now_ms },
+        (Phase::Signed { run }, Verdict::Included { .. }) => Phase::Sent { run, since_ms: now_ms },
         // Another transaction of the wallet took the nonce: the same can be signed with another one.
         (Phase::Signed { .. }, Verdict::Refused(code)) if code.starts_with("NONCE_") => {
             Phase::Reserved

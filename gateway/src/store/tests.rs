@@ -151,7 +151,7 @@ async fn the_wallet_is_not_promised_twice_either() {
     assert_eq!(left, bench.admit(poor("b", 301)).await);
     // Its escrow is on the chain: what the wallet has is without it, and only fees may still go.
     let slip = bench.signed(first, 0).await;
-    bench.store.resolve(&slip, &Verdict::Included).await.unwrap();
+    bench.store.resolve(&slip, &Verdict::Included { inclusion_micro: 0 }).await.unwrap();
     let rest = NewRequest { balance_micro: 300, ..wants(&key, "b", 291) };
     assert_eq!(Admission::WalletEmpty { left_micro: 290 }, bench.admit(rest).await);
     let rest = NewRequest { balance_micro: 300, ..wants(&key, "b", 290) };
@@ -233,7 +233,11 @@ async fn a_transaction_is_in_the_outbox_until_its_fate_is_written() {
     let fates = ["", "NONCE_STALE", "INSUFFICIENT_BALANCE"];
     for (slip, code) in slips.iter().zip(fates) {
         let included = code.is_empty();
-        let verdict = if included { Verdict::Included } else { Verdict::Refused(code.to_owned()) };
+        let verdict = if included {
+            Verdict::Included { inclusion_micro: 0 }
+        } else {
+            Verdict::Refused(code.to_owned())
+        };
         bench.store.resolve(slip, &verdict).await.unwrap();
     }
     assert_eq!(0, bench.store.nonces().unwrap().len());
@@ -252,7 +256,7 @@ async fn fillers_and_drains_are_kept_for_the_books() {
     bench.store.fill(&slip(3)).await.unwrap();
     let drain = About::Drain { to: WALLET, micro: 5 };
     bench.store.sign(&slip(4), drain, None).await.unwrap();
-    bench.store.resolve(&slip(3), &Verdict::Included).await.unwrap();
+    bench.store.resolve(&slip(3), &Verdict::Included { inclusion_micro: 0 }).await.unwrap();
     assert_eq!(1, bench.store.loose().unwrap().len());
     bench.store.resolve(&slip(4), &Verdict::Refused("X".to_owned())).await.unwrap();
     assert_eq!((1, 0), (bench.store.loose().unwrap().len(), bench.store.nonces().unwrap().len()));
@@ -368,7 +372,7 @@ async fn a_request_is_counted_when_it_is_claimed_and_when_it_ends_once_each() {
     let key = bench.key(Limits::default()).await;
     let id = new(&bench.admit(wants(&key, "body", 300)).await);
     let slip = bench.signed(id, 0).await;
-    bench.store.resolve(&slip, &Verdict::Included).await.unwrap();
+    bench.store.resolve(&slip, &Verdict::Included { inclusion_micro: 0 }).await.unwrap();
     assert_eq!(Vec::<Event>::new(), told.news());
     bench.clock.pass(400);
     bench.store.advance(id, Phase::Running { run: run() }).await.unwrap();

@@ -12,14 +12,14 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use types::{Address, Hash, RunStatus};
+use types::{Address, Amount, Hash, RunStatus};
 use wallet::client::records;
 use wallet::client::{Events, Kind, Page};
 use wallet::{ChainIdentity, Client, ClientError, OtherChain};
 
 use super::{
-    BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, Protection, RunView, Runs,
-    Stake, StepView, Watch,
+    BlobFees, BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, Protection, RunView,
+    Runs, Stake, StepView, Watch,
 };
 
 /// Entries in one page of a list.
@@ -163,7 +163,7 @@ fn view(run: records::Run) -> Answer<RunView> {
         steps: run.step_count,
         tokens: run.total_tokens_out,
         deadline_ms: run.deadline_at,
-        reward_micro: run.miner_reward.map(types::Amount::get),
+        reward_micro: run.miner_reward.map(Amount::get),
         protection: run.protection.map(protection),
         held_until_ms: run.held_until,
         is_refused: run.refused,
@@ -211,13 +211,8 @@ impl Runs for Node {
     }
 }
 
-/// What genesis says; where the node does not tell, what holds unless genesis says otherwise.
-fn blob_chunk_fee_micro(params: &Value) -> u64 {
-    let stated = params["blobFeePerChunk"].as_str().and_then(|text| text.parse().ok());
-    stated.unwrap_or_else(|| types::Params::default().blob_fee_per_chunk.get())
-}
-
-/// The same for the tokens of a step.
+/// What genesis says of the tokens of a step; where the node does not tell, what holds unless genesis says
+/// otherwise.
 fn step_tokens_max(params: &Value) -> u64 {
     let stated = params["maxOutputTokensPerStep"].as_u64();
     stated.unwrap_or_else(|| types::Params::default().max_output_tokens_per_step)
@@ -257,7 +252,6 @@ impl Ledger for Node {
             genesis: chain.genesis_hash,
             height: chain.height,
             syncing: chain.syncing,
-            blob_chunk_fee_micro: blob_chunk_fee_micro(&chain.params),
             step_tokens_max: step_tokens_max(&chain.params),
             block_ms: chain.latest_block_time,
         })
@@ -267,6 +261,16 @@ impl Ledger for Node {
         let account = self.client.account(address).await.map_err(error)?;
         let balance_micro = account.pending_balance.get();
         Ok(Funds { balance_micro, nonce: account.pending_nonce })
+    }
+
+    async fn blob_fees(&self) -> Answer<BlobFees> {
+        let told = self.client.fee_schedule().await.map_err(error)?.into_value();
+        let fee_micro = |name: &str| told[name].as_str().and_then(|text| text.parse().ok());
+        // Before v7 there is no fee for an announcement, and the node names none.
+        let init_micro = fee_micro("blobInitFee").unwrap_or_default();
+        let expected = || ChainError::Strange("ombra_feeSchedule names no blobFeePerChunk".into());
+        let chunk_micro = fee_micro("blobFeePerChunk").ok_or_else(expected)?;
+        Ok(BlobFees { init_micro, chunk_micro })
     }
 
     async fn send(&self, text: &str) -> Answer<()> {
@@ -281,7 +285,10 @@ impl Ledger for Node {
             return Ok(Fate::Unknown);
         };
         Ok(match status.status {
-            records::Status::Included => Fate::Included,
+            records::Status::Included => {
+                let inclusion_micro = status.inclusion_fee.map_or(0, Amount::get);
+                Fate::Included { inclusion_micro }
+            }
             records::Status::Pending => Fate::Pending,
             records::Status::Dropped => {
                 let code = status.dropped.as_ref().map(|dropped| dropped.code.clone());

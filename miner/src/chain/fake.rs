@@ -17,8 +17,8 @@ use types::tx::AgentRequest;
 use types::{Address, Body, CheckedTx, Hash, Keypair, Params, RunStatus, Transaction};
 
 use super::{
-    BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, RunView, Runs, Stake, StepView,
-    Watch,
+    BlobFees, BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, RunView, Runs, Stake,
+    StepView, Watch,
 };
 
 pub(crate) use node::{State, claim, submitter};
@@ -278,7 +278,6 @@ impl Ledger for FakeChain {
             genesis: Hash::ZERO,
             height: state.height(),
             syncing: state.is_syncing,
-            blob_chunk_fee_micro: params.blob_fee_per_chunk.get(),
             step_tokens_max: params.max_output_tokens_per_step,
             block_ms: state.block_ms(),
         })
@@ -291,6 +290,13 @@ impl Ledger for FakeChain {
         let next = state.next_nonce(address);
         let nonce = next.saturating_sub(state.nonces_behind);
         Ok(Funds { balance_micro, nonce })
+    }
+
+    async fn blob_fees(&self) -> Answer<BlobFees> {
+        let state = self.state.lock();
+        let params = state.params();
+        let init_micro = if state.is_v7() { params.blob_init_fee.get() } else { 0 };
+        Ok(BlobFees { init_micro, chunk_micro: params.blob_fee_per_chunk.get() })
     }
 
     async fn send(&self, text: &str) -> Answer<()> {

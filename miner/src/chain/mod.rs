@@ -165,6 +165,15 @@ pub struct BlobView {
     pub content_hash: Hash,
 }
 
+/// What blobs burn in the next block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobFees {
+    /// The announcement of one, micro-OMBRA; 0 before fork v7.
+    pub init_micro: u64,
+    /// Each chunk, micro-OMBRA.
+    pub chunk_micro: u64,
+}
+
 /// The chain and its newest block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -176,8 +185,6 @@ pub struct Head {
     pub height: u64,
     /// The node is catching up.
     pub syncing: bool,
-    /// What each chunk of a blob burns, micro-OMBRA.
-    pub blob_chunk_fee_micro: u64,
     /// The most tokens that a step may report.
     pub step_tokens_max: u64,
     /// Time of the newest block, milliseconds since 1970.
@@ -205,7 +212,10 @@ pub struct Funds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// In a block.
-    Included,
+    Included {
+        /// What it burned for its place in the block, micro-OMBRA; 0 before fork v7.
+        inclusion_micro: u64,
+    },
     /// In the pool.
     Pending,
     /// Dropped from the pool, with the code.

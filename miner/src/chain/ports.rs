@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use types::{Address, Hash};
 
-use super::{BlobView, ChainError, Fate, Funds, Head, Held, Notice, RunView, Stake, StepView};
+use super::{
+    BlobFees, BlobView, ChainError, Fate, Funds, Head, Held, Notice, RunView, Stake, StepView,
+};
 
 /// Runs, as the chain has them.
 #[async_trait]
@@ -39,6 +41,8 @@ pub trait Ledger: Debug + Send + Sync {
     async fn stake(&self, address: &Address) -> Result<Option<Stake>, ChainError>;
     /// What is held of a miner's rewards, among its 100 runs that were asked for last.
     async fn held(&self, miner: &Address) -> Result<Held, ChainError>;
+    /// What blobs burn.
+    async fn blob_fees(&self) -> Result<BlobFees, ChainError>;
     /// A blob's record.
     async fn blob(&self, id: &str) -> Result<Option<BlobView>, ChainError>;
 }

@@ -77,11 +77,11 @@ impl Inner {
         init: &BlobInit,
     ) -> Result<Result<(), String>, Halt> {
         let blob_id = &init.blob_id;
-        let chunk_fee_micro = self.outbox.blob_chunk_fee_micro().await?;
+        let fees = self.patiently(|| self.parts.ledger.blob_fees()).await?;
         loop {
             let found = self.patiently(|| self.parts.ledger.blob(blob_id)).await?;
             let (body, burns_micro) = match found {
-                None => (Body::BlobInit(init.clone()), 0),
+                None => (Body::BlobInit(init.clone()), fees.init_micro),
                 Some(blob) if blob.owner != self.me || blob.content_hash != init.content_hash => {
                     return Ok(Err(TAKEN.into()));
                 }
@@ -92,13 +92,13 @@ impl Inner {
                         chunk_index: blob.received,
                         chunk_data: content.chunk(blob.received),
                     };
-                    (Body::BlobChunk(chunk), chunk_fee_micro)
+                    (Body::BlobChunk(chunk), fees.chunk_micro)
                 }
                 Some(_) => (Body::BlobFinalize(BlobFinalize { blob_id: blob_id.clone() }), 0),
             };
             let purpose = Purpose::Blob { burns_micro };
             match self.outbox.post(entry, &body, purpose).await? {
-                Verdict::Included => (),
+                Verdict::Included { .. } => (),
                 Verdict::Refused(code) if code.starts_with("NONCE_") => (),
                 Verdict::Refused(code) => return Ok(Err(code)),
             }

@@ -90,7 +90,7 @@ impl Inner {
             let body = Body::MinerBond(MinerBond { amount: Amount::new(missing_micro) });
             let purpose = Purpose::Bond { micro: missing_micro };
             match self.outbox.post(entry, &body, purpose).await? {
-                Verdict::Included => (),
+                Verdict::Included { .. } => (),
                 Verdict::Refused(_) => return Ok(None),
             }
         }

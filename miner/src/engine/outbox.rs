@@ -140,11 +140,6 @@ impl Outbox {
         turn.send(&slip).await.map(Some)
     }
 
-    /// What a chunk of a blob burns.
-    pub(super) async fn blob_chunk_fee_micro(&self) -> Result<u64, Halt> {
-        Ok(self.inner.chain().await?.blob_chunk_fee_micro)
-    }
-
     /// The most tokens that the chain takes for one step.
     pub(super) async fn step_tokens_max(&self) -> Result<u64, Halt> {
         Ok(self.inner.chain().await?.step_tokens_max)
@@ -184,7 +179,7 @@ impl Rows for Written {
         let Some(parcel) = self.journal.parcel(slip.nonce)? else { return Ok(()) };
         let (run, nonce) = (parcel.run, parcel.nonce);
         match verdict {
-            Verdict::Included => {
+            Verdict::Included { .. } => {
                 tracing::info!(%run, nonce, tx = %parcel.hash, purpose = ?parcel.purpose, "included");
             }
             Verdict::Refused(code) => {
@@ -206,11 +201,11 @@ impl Written {
         verdict: &Verdict,
     ) -> Result<(), JournalError> {
         let last = match verdict {
-            Verdict::Included => SweptLast::Included { tx: parcel.hash, micro },
+            Verdict::Included { .. } => SweptLast::Included { tx: parcel.hash, micro },
             Verdict::Refused(code) => SweptLast::Refused { code: code.clone() },
         };
         self.journal.resolve_sweep(parcel.nonce, last).await?;
-        if *verdict == Verdict::Included {
+        if verdict.is_included() {
             self.counters.count(Event::Swept { micro });
         }
         Ok(())
@@ -248,7 +243,7 @@ impl Written {
         if add.lost > 0 {
             self.counters.count(Event::LostRace);
         }
-        if let (Purpose::Step { tokens }, Verdict::Included) = (purpose, verdict) {
+        if let (Purpose::Step { tokens }, Verdict::Included { .. }) = (purpose, verdict) {
             self.counters.count(Event::Step { tokens: *tokens });
         }
     }

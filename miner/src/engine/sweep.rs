@@ -74,7 +74,7 @@ impl Sweeper {
             .await?;
         match verdict {
             None => (),
-            Some(Verdict::Included) => tracing::info!(to = %config.address, "swept"),
+            Some(Verdict::Included { .. }) => tracing::info!(to = %config.address, "swept"),
             Some(Verdict::Refused(code)) => {
                 tracing::warn!(to = %config.address, code, "a sweep was rejected");
             }

@@ -21,7 +21,7 @@ pub(super) fn settle(
 ) -> (Entry, Day) {
     let none = Day::default();
     match (purpose, verdict) {
-        (Purpose::Claim, Verdict::Included) => {
+        (Purpose::Claim, Verdict::Included { .. }) => {
             (fresh(entry, Phase::Working), Day { claims: 1, ..none })
         }
         (Purpose::Claim, Verdict::Refused(code)) if is_of_nonce(code) => {
@@ -31,7 +31,7 @@ pub(super) fn settle(
             let lost = Phase::Over(Outcome::ClaimRefused(code.clone()));
             (entry.at(lost), Day { lost: 1, ..none })
         }
-        (Purpose::Step { tokens }, Verdict::Included) => {
+        (Purpose::Step { tokens }, Verdict::Included { .. }) => {
             let ending = step.and_then(|step| step.ending.clone());
             let mut after = fresh(entry, ending.map_or(Phase::Working, Phase::Ending));
             after.steps = entry.steps.saturating_add(1);
@@ -47,7 +47,7 @@ pub(super) fn settle(
             (refused(entry, Phase::Working, code), none)
         }
         // The chain's record of the run says how it ended.
-        (Purpose::Finish, Verdict::Included) => (entry.clone(), none),
+        (Purpose::Finish, Verdict::Included { .. }) => (entry.clone(), none),
         (Purpose::Finish, Verdict::Refused(code)) => {
             let mut phase = unsigned(&entry.phase);
             if let Phase::Ending(ending) = &mut phase
@@ -57,17 +57,19 @@ pub(super) fn settle(
             }
             (refused(entry, phase, code), none)
         }
-        (Purpose::Blob { burns_micro }, Verdict::Included) => {
-            (entry.clone(), Day { spent_micro: *burns_micro, ..none })
+        (Purpose::Blob { burns_micro }, Verdict::Included { inclusion_micro }) => {
+            let spent_micro = burns_micro.saturating_add(*inclusion_micro);
+            (entry.clone(), Day { spent_micro, ..none })
         }
         (Purpose::Blob { .. }, Verdict::Refused(_)) => (entry.clone(), none),
-        (Purpose::Turn, Verdict::Included) => {
+        (Purpose::Turn, Verdict::Included { inclusion_micro }) => {
             let turns = entry.turns.iter().skip(1).cloned().collect();
-            let day = Day { spent_micro: CHAT_TURN_FEE.get(), ..none };
+            let spent_micro = CHAT_TURN_FEE.get().saturating_add(*inclusion_micro);
+            let day = Day { spent_micro, ..none };
             (Entry { turns, ..entry.clone() }, day)
         }
         // The money is in the bond, and the claim is next.
-        (Purpose::Bond { .. }, Verdict::Included) => (entry.clone(), none),
+        (Purpose::Bond { .. }, Verdict::Included { .. }) => (entry.clone(), none),
         (Purpose::Bond { .. }, Verdict::Refused(code)) if is_of_nonce(code) => {
             (refused(entry, Phase::Reserved, code), none)
         }
@@ -95,9 +97,9 @@ pub(super) fn settle(
 /// the chain's record of the call.
 pub(super) fn settle_call(entry: &CallEntry, verdict: &Verdict) -> CallEntry {
     let phase = match (&entry.phase, verdict) {
-        (CallPhase::CommitSigned, Verdict::Included) => CallPhase::Committed,
+        (CallPhase::CommitSigned, Verdict::Included { .. }) => CallPhase::Committed,
         (CallPhase::CommitSigned, Verdict::Refused(_)) => CallPhase::Executed,
-        (CallPhase::RevealSigned, Verdict::Included) => CallPhase::Revealed,
+        (CallPhase::RevealSigned, Verdict::Included { .. }) => CallPhase::Revealed,
         (CallPhase::RevealSigned, Verdict::Refused(_)) => CallPhase::Committed,
         (
             phase @ (CallPhase::Assigned

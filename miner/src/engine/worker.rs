@@ -153,7 +153,7 @@ impl Inner {
                 _,
             ) => return Ok(()),
         };
-        let (after, _) = settle(entry, step, &purpose, &Verdict::Included);
+        let (after, _) = settle(entry, step, &purpose, &Verdict::Included { inclusion_micro: 0 });
         self.parts.journal.put(&after).await?;
         Ok(())
     }

@@ -317,9 +317,9 @@ pub enum Purpose {
     },
     /// AGENT_FINISH.
     Finish,
-    /// A transaction of a blob; what it burns, micro-OMBRA.
+    /// A transaction of a blob.
     Blob {
-        /// 0 but for chunks.
+        /// What it burns besides its inclusion fee, micro-OMBRA: 0 to finalize it.
         burns_micro: u64,
     },
     /// MINER_BOND, for the claim of the run.

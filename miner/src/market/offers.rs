@@ -208,7 +208,7 @@ impl Shared {
         let body = Body::MinerBond(MinerBond { amount: Amount::new(micro) });
         let purpose = Purpose::Stake { micro };
         match self.inner.outbox.post_about(About::Wallet, &body, purpose).await? {
-            Verdict::Included => Ok((bonded_micro.saturating_add(micro), Kept::AsWanted)),
+            Verdict::Included { .. } => Ok((bonded_micro.saturating_add(micro), Kept::AsWanted)),
             Verdict::Refused(code) => {
                 tracing::warn!(code, "the bond was not added to");
                 Ok((bonded_micro, Kept::Refused))
@@ -229,7 +229,7 @@ impl Shared {
         });
         let posted = self.inner.outbox.post_about(About::Wallet, &body, Purpose::Offer).await?;
         match posted {
-            Verdict::Included => {
+            Verdict::Included { .. } => {
                 let what = if capacity == 0 { "taken back" } else { "made" };
                 tracing::info!(%executor, capacity, "the offer is {what}");
                 Ok(Kept::AsWanted)

@@ -107,7 +107,7 @@ impl Shared {
         pauses: &mut Pauses,
     ) -> Result<(), Halt> {
         match self.inner.outbox.post_about(About::Call(signed), body, purpose).await? {
-            Verdict::Included => Ok(()),
+            Verdict::Included { .. } => Ok(()),
             Verdict::Refused(code) => {
                 tracing::warn!(call = %signed.call, code, "a transaction of a call was rejected");
                 pauses.pause(&self.inner.stop).await

@@ -152,15 +152,8 @@ impl NodeFact {
     pub fn after(self, answers: Result<NodeAnswers, ChainError>) -> Self {
         match answers {
             Ok(NodeAnswers { head, funds, stake }) => {
-                let Head {
-                    chain_id,
-                    genesis: _,
-                    height,
-                    syncing,
-                    block_ms,
-                    blob_chunk_fee_micro: _,
-                    step_tokens_max: _,
-                } = head;
+                let Head { chain_id, genesis: _, height, syncing, block_ms, step_tokens_max: _ } =
+                    head;
                 Self {
                     state: if syncing { NodeState::Syncing } else { NodeState::Ready },
                     why: None,

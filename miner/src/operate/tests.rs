@@ -34,7 +34,6 @@ fn ready(balance_micro: u64) -> NodeFact {
         genesis: Hash::ZERO,
         height: 7,
         syncing: false,
-        blob_chunk_fee_micro: 100,
         step_tokens_max: 131_072,
         block_ms: 5,
     };

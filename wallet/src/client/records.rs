@@ -95,6 +95,8 @@ pub struct TransactionStatus {
     pub position: Option<u64>,
     /// Time of its block, Unix milliseconds.
     pub timestamp: Option<u64>,
+    /// What it burned for its place in the block, from fork v7 on, if the node can tell.
+    pub inclusion_fee: Option<Amount>,
     /// The reason, when it was dropped.
     pub dropped: Option<Dropped>,
 }

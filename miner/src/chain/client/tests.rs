@@ -16,7 +16,7 @@ use types::{Address, Hash, RunStatus};
 use wallet::Client;
 
 use super::{Node, claim_notice, run_notice};
-use crate::chain::{ChainError, Fate, Ledger, Notice, Runs};
+use crate::chain::{BlobFees, ChainError, Fate, Ledger, Notice, Runs};
 
 const ADDRESS: &str = "5bb5c50f185363cf913f93a18c6837c20d720a69";
 
@@ -124,9 +124,12 @@ async fn every_fate_of_a_transaction_is_told() {
     let status = |status: &str| json!({"result": {"hash": Hash::ZERO, "status": status}});
     let mut dropped = status("dropped");
     dropped["result"]["dropped"] = json!({"code": "NONCE_STALE", "message": "m", "at": 1});
+    let mut included = status("included");
+    included["result"]["inclusionFee"] = json!("27");
     let unknown = json!({"error": {"code": -32051, "message": "unknown"}});
     let cases = [
-        (status("included"), Fate::Included),
+        (status("included"), Fate::Included { inclusion_micro: 0 }),
+        (included, Fate::Included { inclusion_micro: 27 }),
         (status("pending"), Fate::Pending),
         (dropped, Fate::Dropped("NONCE_STALE".into())),
         (unknown, Fate::Unknown),
@@ -239,17 +242,29 @@ fn notices_tell_of_open_runs_and_of_claims_in_the_pool() {
 }
 
 #[tokio::test]
-async fn a_chunk_of_a_blob_burns_and_a_step_reports_what_genesis_says() {
+async fn a_step_reports_as_many_tokens_as_genesis_allows() {
     let (script, node) = node().await;
-    let stated = json!({"blobFeePerChunk": "250", "maxOutputTokensPerStep": 4_096});
-    for (params, fee, tokens) in [(stated, 250, 4_096), (json!({}), 100, 131_072)] {
+    let stated = json!({"maxOutputTokensPerStep": 4_096});
+    for (params, tokens) in [(stated, 4_096), (json!({}), 131_072)] {
         let info = json!({
             "chainId": "c", "genesisHash": Hash::ZERO, "height": 1, "latestBlockHash": Hash::ZERO,
             "latestBlockTime": 1, "syncing": true, "params": params,
         });
         script.result("ombra_chainInfo", &info);
         let head = node.head().await.unwrap();
-        assert_eq!((fee, true), (head.blob_chunk_fee_micro, head.syncing));
-        assert_eq!(tokens, head.step_tokens_max);
+        assert_eq!((tokens, true), (head.step_tokens_max, head.syncing));
     }
+}
+
+#[tokio::test]
+async fn blobs_burn_what_the_node_says_of_the_next_block() {
+    let (script, node) = node().await;
+    script.result("ombra_feeSchedule", &json!({"blobFeePerChunk": "100"}));
+    let before_v7 = BlobFees { init_micro: 0, chunk_micro: 100 };
+    assert_eq!(Ok(before_v7), node.blob_fees().await);
+    script.result("ombra_feeSchedule", &json!({"blobFeePerChunk": "250", "blobInitFee": "1000"}));
+    assert_eq!(Ok(BlobFees { init_micro: 1_000, chunk_micro: 250 }), node.blob_fees().await);
+    script.result("ombra_feeSchedule", &json!({}));
+    let nothing = ChainError::Strange("ombra_feeSchedule names no blobFeePerChunk".into());
+    assert_eq!(Err(nothing), node.blob_fees().await);
 }

@@ -8,13 +8,13 @@ use state::tables::{
     Accounts, BlobChunks, Blobs, Bonds, FiguresOfSubmitters, Runs, Steps, Unbondings,
 };
 use state::view::{self, Range, Row};
-use state::{BlockBuilder, ChainRules, Draft, Forks, Memory, MemoryChain, PushError};
+use state::{BlockBuilder, ChainRules, Draft, Forks, Memory, MemoryChain, PushError, fees};
 use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify_one};
 use types::tx::{AgentFinish, AgentStep};
 use types::{
-    Account, Address, Amount, Body, CheckedTx, Code, Hash, Keypair, Params, Rejection, Run,
-    SetMember, SizeLimits, Step, Transaction, TxLocation,
+    Account, Address, Amount, BlockFees, Body, CheckedTx, Code, Hash, Keypair, Params, Rejection,
+    Run, SetMember, SizeLimits, Step, Transaction, TxLocation,
 };
 
 use super::CHAIN;
@@ -29,6 +29,8 @@ pub(crate) struct State {
     blocks: MemoryChain,
     /// What is included, by its place.
     txs: BTreeMap<TxLocation, CheckedTx>,
+    /// What each of them burned for its place.
+    inclusion_micro: BTreeMap<Hash, u64>,
     /// The time of the next block, if the last one was earlier.
     pub(crate) now_ms: u64,
     pub(crate) rejections: Vec<String>,
@@ -93,6 +95,7 @@ impl State {
         Self {
             blocks: first(Params::default(), Forks::default()),
             txs: BTreeMap::new(),
+            inclusion_micro: BTreeMap::new(),
             now_ms: 1_000_000,
             rejections: Vec::new(),
             dropped: BTreeMap::new(),
@@ -127,6 +130,11 @@ impl State {
     pub(super) fn begin_with_v8(&mut self) {
         let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: Some(0) };
         self.blocks = first(self.params().clone(), forks);
+    }
+
+    /// Whether the chain has the rules of v7.
+    pub(super) fn is_v7(&self) -> bool {
+        self.blocks.rules().forks.v7.is_some()
     }
 
     /// Whether the chain has the rules of v8.
@@ -180,6 +188,12 @@ impl State {
         let executed = block.finish().unwrap();
         self.blocks.append(&executed).unwrap();
         let height = self.height();
+        if let Some(BlockFees { base_fee, .. }) = executed.events.fees() {
+            let paid =
+                |tx: &CheckedTx| fees::inclusion_fee(fees::charged_bytes(tx, || false), base_fee);
+            let paid = executed.block.transactions.iter().map(|tx| (tx.hash(), paid(tx).get()));
+            self.inclusion_micro.extend(paid);
+        }
         let places = (0..).map(|position| TxLocation { height, position });
         self.txs.extend(places.zip(executed.block.transactions));
     }
@@ -321,6 +335,12 @@ impl State {
         self.txs.values().map(|tx| (tx.from(), tx.body().type_name(), tx.nonce()))
     }
 
+    /// What the transactions about blobs burned for their places.
+    pub(crate) fn blob_places_micro(&self) -> u64 {
+        let of_blobs = self.txs.values().filter(|tx| tx.body().type_name().contains("BLOB"));
+        of_blobs.filter_map(|tx| self.inclusion_micro.get(&tx.hash())).sum()
+    }
+
     /// When the transactions of a sender say that they were signed.
     pub(crate) fn signed_ms(&self, from: &Address) -> Vec<u64> {
         self.txs.values().filter(|tx| tx.from() == *from).map(|tx| tx.timestamp()).collect()
@@ -361,12 +381,13 @@ impl State {
     }
 
     pub(super) fn is_known(&self, hash: &Hash) -> bool {
-        matches!(self.fate(hash), Fate::Included | Fate::Pending)
+        matches!(self.fate(hash), Fate::Included { .. } | Fate::Pending)
     }
 
     pub(super) fn fate(&self, hash: &Hash) -> Fate {
         if self.is_included(hash) {
-            return Fate::Included;
+            let inclusion_micro = self.inclusion_micro.get(hash).copied().unwrap_or_default();
+            return Fate::Included { inclusion_micro };
         }
         if let Some(code) = self.dropped.get(hash) {
             return Fate::Dropped(code.as_str().to_owned());

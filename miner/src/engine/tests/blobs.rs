@@ -79,6 +79,17 @@ async fn an_id_that_somebody_was_faster_with_is_replaced_by_another() {
 }
 
 #[tokio::test]
+async fn from_v7_on_announcements_and_places_in_blocks_count_as_spent() {
+    let bench = Bench::new();
+    bench.chain.state.lock().begin_with_v7();
+    bench.settle(PROMPT, 50_000, 5).await;
+    let places_micro = bench.chain.state.lock().blob_places_micro();
+    assert!(places_micro > 0, "nine transactions");
+    let spent_micro = bench.journal.day(1_000_000).unwrap().spent_micro;
+    assert_eq!(3 * (1_000 + 100) + places_micro, spent_micro);
+}
+
+#[tokio::test]
 async fn an_announcement_that_came_too_late_is_made_again_with_another_id() {
     let bench = Bench::new();
     bench.chain.state.lock().is_halted = true;
