@@ -382,7 +382,8 @@ pub enum Event {
         miner: Address,
         /// The amount that became free again.
         unlocked: Amount,
-        /// The amount that was burned.
+        /// The amount that the miner lost. It was burned, or divided by the settlement of the call if an
+        /// appeal overturned the decision (section 18).
         burned: Amount,
     },
     /// Something happened to a call (section 18).
