@@ -196,18 +196,27 @@ fn a_call_without_a_result_is_refused_at_the_end_of_a_request() {
 
 #[test]
 fn parts_that_do_not_fit_a_role_are_refused() {
-    let wrong = [
-        Message { tool_calls: vec![call("a")], ..user("x") },
-        Message { tool_call_id: Some("a".to_owned()), ..user("x") },
-        Message { tool_calls: vec![call("a")], ..answer("b") },
-        Message { tool_call_id: None, ..answer("b") },
-        Message { tool_call_id: Some("a".to_owned()), ..calling(&["b"]) },
-    ];
-    for message in wrong {
-        let checked = check_parts("m", std::slice::from_ref(&message), Dialect::Tools);
-        assert!(checked.is_err(), "{message:?}");
+    let checked = |message: Message, dialect| {
+        check_parts("m", &[message], dialect).map_err(|refused| refused.to_string())
+    };
+    let misplaced = |role: &str| {
+        Err(format!(
+            "m[0]: expected calls only from an assistant, and a call's id only with a result, got role {role}"
+        ))
+    };
+    for (message, refusal) in [
+        (Message { tool_calls: vec![call("a")], ..user("x") }, misplaced("user")),
+        (Message { tool_call_id: Some("a".to_owned()), ..user("x") }, misplaced("user")),
+        (Message { tool_calls: vec![call("a")], ..answer("b") }, misplaced("tool")),
+        (Message { tool_call_id: Some("a".to_owned()), ..calling(&["b"]) }, misplaced("assistant")),
+        (
+            Message { tool_call_id: None, ..answer("b") },
+            Err("m[0].tool_call_id: expected 1 to 64 bytes, got 0 bytes".to_owned()),
+        ),
+    ] {
+        assert_eq!(checked(message.clone(), Dialect::Tools), refusal, "{message:?}");
     }
-    assert!(check_parts("m", &[calling(&["a"])], Dialect::Chat).is_err());
+    assert_eq!(checked(calling(&["a"]), Dialect::Chat), misplaced("assistant"));
     let right = [user("x"), calling(&["a"]), answer("a")];
     assert_eq!(check_parts("m", &right, Dialect::Tools), Ok(()));
 }
