@@ -7,7 +7,9 @@ use types::agent::Executor;
 use types::call::CallLimits;
 use types::{Address, Hash};
 
-use super::{Agent, Containers, Context, Executed, Executors, Library, Model, Stop, Task};
+#[cfg(feature = "clients")]
+use super::Containers;
+use super::{Agent, Context, Executed, Executors, Library, Model, Stop, Task};
 
 /// What can be executed here, and the agents and programs that it is executed for.
 #[derive(Clone, Debug)]
@@ -24,6 +26,7 @@ impl Local {
     }
 
     /// The same, with agents in containers.
+    #[cfg(feature = "clients")]
     #[must_use]
     pub fn with_containers(mut self, containers: &Arc<Containers>) -> Self {
         self.executors = self.executors.with_containers(containers);

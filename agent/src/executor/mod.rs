@@ -17,6 +17,7 @@
 //! reveals, and where agents and programs are fetched.
 
 mod agent;
+#[cfg(feature = "clients")]
 mod container;
 mod execute;
 mod halt;
@@ -36,6 +37,7 @@ mod verdict;
 mod wasm;
 
 pub use agent::{Agent, AgentError, MethodText, ModelSettings};
+#[cfg(feature = "clients")]
 pub use container::{Containers, ContainersConfig, executor_of};
 pub use execute::Execute;
 pub use halt::{Halt, Stop};

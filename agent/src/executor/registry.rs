@@ -7,10 +7,12 @@ use types::agent::{ExecutorId, NESTING_MAX, Tool};
 use types::call::{Answer, CallLimits, Outcome};
 use types::{Hash, Usage};
 
+#[cfg(feature = "clients")]
+use super::Containers;
 use super::scope::{Dispatch, Ended};
 use super::{
-    Agent, Containers, Context, Execute, Halt, Library, Limit, Meter, Model, ModelAgents, Scope,
-    Stop, Verdict, Wasm, Work,
+    Agent, Context, Execute, Halt, Library, Limit, Meter, Model, ModelAgents, Scope, Stop, Verdict,
+    Wasm, Work,
 };
 
 /// The executors of one miner, and the models that they ask.
@@ -74,6 +76,7 @@ impl Executors {
     }
 
     /// The same, with those of the images that an operator has named.
+    #[cfg(feature = "clients")]
     #[must_use]
     pub fn with_containers(mut self, containers: &Arc<Containers>) -> Self {
         for (id, executor) in containers.executors() {

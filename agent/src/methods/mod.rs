@@ -41,6 +41,7 @@ pub use functions::{
     NAME_BYTES_MAX, PARAMETERS_MAX, SIGNATURE_BYTES_MAX,
 };
 pub use integer::Integer;
+#[cfg(feature = "clients")]
 pub(crate) use messages::first_of;
 pub use messages::{
     DECLARED_MAX, Declared, Messages, OUTPUT_TOKENS_MAX, ResponseSchema, STOP_BYTES_MAX, STOPS_MAX,
