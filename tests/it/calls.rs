@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use anyhow::{Context, ensure};
 use consensus::{Certificate, CommitSignature, ValidatorSet};
-use fixtures::{MANIFEST, judge, judge_of, reveal};
+use fixtures::{MANIFEST, judge, judge_of, reveal, transfer};
 use serde_json::{Value, json};
 use state::table::{Key, Table, decode_value};
 use state::tables::Calls;
@@ -84,6 +84,49 @@ fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
     elected_by_proved_randomness(&mut scene, &settled)?;
     is_proved(&mut scene, call_id)?;
     scene.node.stop()
+}
+
+/// Blocks of about forty transfers, so that a few make places dear.
+const SMALL_BLOCKS: [&str; 4] =
+    ["maxBlockBytes=20480", "maxBlobBytes=1000", "maxTxBytes=20480", "maxChunkTxBytes=20480"];
+
+#[test]
+fn what_members_pay_for_their_places_adds_up_while_places_are_dear() -> anyhow::Result<()> {
+    let mut scene = Market::open_with(judge(MANIFEST, ""), &SMALL_BLOCKS)?;
+    let base_fee = |scene: &mut Market| -> anyhow::Result<u64> {
+        Ok(scene.call("ombra_feeSchedule", &json!([]))?["baseFee"]
+            .as_str()
+            .context("it")?
+            .parse()?)
+    };
+    while base_fee(&mut scene)? < 40 {
+        let to = scene.owner.address();
+        let transfers: Vec<String> =
+            (0..120).map(|_| scene.owner.sign_on(CHAIN, &transfer(to, 1))).collect();
+        include(&mut scene.connection, &transfers)?;
+    }
+    let before = scene.node.height()?;
+    let call_id = scene.ask()?;
+    scene.answer(call_id, ["yes"; 3].map(|it| reveal(call_id, it.as_bytes())))?;
+    let mut dear = 0;
+    for height in before..=scene.node.height()? {
+        let block = scene.call("ombra_getBlock", &json!([height]))?;
+        let mut paid = 0;
+        for tx in block["transactions"].as_array().context("transactions")? {
+            let seen = scene.call("ombra_getTransaction", &json!([tx["hash"]]))?;
+            paid += micro(&seen["inclusionFee"])?;
+            let is_of_member =
+                seen["tx"]["type"] == "CALL_COMMIT" || seen["tx"]["type"] == "CALL_REVEAL";
+            dear += u64::from(is_of_member && micro(&block["baseFee"])? > 10);
+        }
+        assert_eq!(paid, micro(&block["inclusionFees"])?, "{block}");
+    }
+    assert!(dear > 0, "the base fee has fallen before a member sent something");
+    scene.node.stop()
+}
+
+fn micro(amount: &Value) -> anyhow::Result<u64> {
+    Ok(amount.as_str().with_context(|| format!("an amount, got {amount}"))?.parse()?)
 }
 
 /// Waits for the decision in a thread of its own.

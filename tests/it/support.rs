@@ -62,7 +62,14 @@ pub(crate) struct Market {
 impl Market {
     /// The agent has this metadata.
     pub(crate) fn open(metadata: String) -> anyhow::Result<Self> {
-        let node = Node::start(dev(&["--v8", "0"]))?;
+        Self::open_with(metadata, &[])
+    }
+
+    /// The same on a chain with these parameters.
+    pub(crate) fn open_with(metadata: String, params: &[&str]) -> anyhow::Result<Self> {
+        let params = params.iter().flat_map(|param| ["--param", param]);
+        let options: Vec<&str> = ["--v8", "0"].into_iter().chain(params).collect();
+        let node = Node::start(dev(&options))?;
         let mut connection = Connection::open(node.rpc)?;
         let [mut owner, requester, first, second, third] = people()?;
         let mut members = [first, second, third];

@@ -1,5 +1,8 @@
 //! Every query, on a chain that has one of everything.
 
+use state::params::BASE_FEE_FLOOR;
+use state::table::{Table as _, encode_value};
+use state::tables::{NextValue, ParamRow, ParamRows};
 use types::tx::Protection;
 use types::{Address, Amount, Event, Hash, RunStatus, TxLocation};
 
@@ -156,6 +159,26 @@ fn what_places_cost_is_kept_beside_the_events_from_v7_on() {
     let fees = snapshot.fees(tip.height).unwrap();
     assert_eq!(fees, executed.events.fees());
     assert!(fees.is_some_and(|fees| fees.burned.get() > 0), "{fees:?}");
+}
+
+#[test]
+fn the_lowest_base_fee_of_a_past_block_is_known_after_it_has_changed() {
+    let (_dir, mut chain) = TestChain::fresh(3);
+    let before = chain.tip().height;
+    chain.begin_v7(before + 1);
+    chain.block(&[]);
+    let first = chain.chain.params.base_fee_floor;
+    let mut executed = chain.execute(&[]);
+    let later = NextValue { value: first + 90, height: before + 100 };
+    let row = ParamRow { value: first + 15, next: Some(later) };
+    let rows = executed.changes.entry(ParamRows::ID).or_default();
+    rows.insert(BASE_FEE_FLOOR.into(), Some(encode_value::<ParamRows>(&row)));
+    chain.commit(&executed);
+    chain.block(&[]);
+    let snapshot = chain.store.snapshot();
+    let floors: Vec<_> =
+        (before..before + 5).map(|height| snapshot.fee_floor(height).unwrap()).collect();
+    assert_eq!(floors, [None, Some(first), Some(first + 15), Some(first + 15), None]);
 }
 
 /// A reward that is held is in escrow: whoever adds up escrows and misses it is wrong when it is paid.
