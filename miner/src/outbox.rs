@@ -52,7 +52,8 @@ pub struct Slip {
 pub enum Verdict {
     /// It is in a block.
     Included {
-        /// What it burned for its place in the block, micro-OMBRA; 0 before fork v7.
+        /// What it burned for its place in the block, micro-OMBRA; 0 before fork v7, and where the node
+        /// cannot tell.
         inclusion_micro: u64,
     },
     /// It never will be; the code of docs/protocol.md section 9.

@@ -268,9 +268,9 @@ impl Ledger for Node {
         let fee_micro = |name: &str| told[name].as_str().and_then(|text| text.parse().ok());
         // Before v7 there is no fee for an announcement, and the node names none.
         let init_micro = fee_micro("blobInitFee").unwrap_or_default();
-        let expected = || ChainError::Strange("ombra_feeSchedule names no blobFeePerChunk".into());
-        let chunk_micro = fee_micro("blobFeePerChunk").ok_or_else(expected)?;
-        Ok(BlobFees { init_micro, chunk_micro })
+        // Where the node does not tell, what holds unless the chain says otherwise.
+        let usual = || types::Params::default().blob_fee_per_chunk.get();
+        Ok(BlobFees { init_micro, chunk_micro: fee_micro("blobFeePerChunk").unwrap_or_else(usual) })
     }
 
     async fn send(&self, text: &str) -> Answer<()> {

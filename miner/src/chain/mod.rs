@@ -213,7 +213,8 @@ pub struct Funds {
 pub enum Fate {
     /// In a block.
     Included {
-        /// What it burned for its place in the block, micro-OMBRA; 0 before fork v7.
+        /// What it burned for its place in the block, micro-OMBRA; 0 before fork v7, and where the node
+        /// cannot tell.
         inclusion_micro: u64,
     },
     /// In the pool.

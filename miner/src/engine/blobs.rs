@@ -77,11 +77,11 @@ impl Inner {
         init: &BlobInit,
     ) -> Result<Result<(), String>, Halt> {
         let blob_id = &init.blob_id;
-        let fees = self.patiently(|| self.parts.ledger.blob_fees()).await?;
+        let fees = async || self.patiently(|| self.parts.ledger.blob_fees()).await;
         loop {
             let found = self.patiently(|| self.parts.ledger.blob(blob_id)).await?;
             let (body, burns_micro) = match found {
-                None => (Body::BlobInit(init.clone()), fees.init_micro),
+                None => (Body::BlobInit(init.clone()), fees().await?.init_micro),
                 Some(blob) if blob.owner != self.me || blob.content_hash != init.content_hash => {
                     return Ok(Err(TAKEN.into()));
                 }
@@ -92,7 +92,7 @@ impl Inner {
                         chunk_index: blob.received,
                         chunk_data: content.chunk(blob.received),
                     };
-                    (Body::BlobChunk(chunk), fees.chunk_micro)
+                    (Body::BlobChunk(chunk), fees().await?.chunk_micro)
                 }
                 Some(_) => (Body::BlobFinalize(BlobFinalize { blob_id: blob_id.clone() }), 0),
             };

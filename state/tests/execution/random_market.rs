@@ -35,7 +35,7 @@ const MINERS: u8 = 14;
 const ROYALTY: u64 = 500;
 const PAYERS: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
 
-/// Of the seeds one in five has no penalties, so that nothing is locked for calls that nobody may appeal.
+/// Of the seeds one in five has no penalties, so that nothing is locked for most calls.
 fn params(seed: u64) -> Params {
     let penalty = |micro| Amount::new(if seed % 5 == 4 { 0 } else { micro });
     Params {
