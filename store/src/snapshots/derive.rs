@@ -159,3 +159,33 @@ fn ended(figures: &mut MinerFigures, run: &Run) {
     let reward = run.settlement.map_or(Amount::ZERO, |settlement| settlement.miner_reward);
     figures.earnings = figures.earnings.checked_add(reward).unwrap_or(Amount::MAX);
 }
+
+#[cfg(test)]
+mod tests {
+    //! What follows from single rows.
+
+    use state::tables::{NextValue, ParamRow};
+
+    use super::*;
+
+    /// The rows that follow from the row of a parameter.
+    fn of_param(name: &str, row: ParamRow) -> Vec<(TableId, Vec<u8>, Vec<u8>)> {
+        let (key, value) = (name.to_owned().to_bytes(), encode_value::<ParamRows>(&row));
+        let row = Row { table: ParamRows::ID, key: &key, value: &value };
+        let mut rows = Vec::new();
+        let mut put = |table, key: &[u8], value: &[u8]| {
+            rows.push((table, key.to_vec(), value.to_vec()));
+            Ok(())
+        };
+        Derived::default().add(&row, &Params::default(), &mut put).unwrap();
+        rows
+    }
+
+    #[test]
+    fn the_lowest_base_fee_that_holds_is_noted_below_every_block() {
+        let row = ParamRow { value: 25, next: Some(NextValue { value: 40, height: 900 }) };
+        let expected = (FeeFloors::ID, 0_u64.to_bytes(), encode_value::<FeeFloors>(&25));
+        assert_eq!(of_param(BASE_FEE_FLOOR, row), [expected]);
+        assert_eq!(of_param("maxBlockWork", row), []);
+    }
+}

@@ -25,7 +25,7 @@ pub(crate) struct BlockEvents {
     pub(crate) committed: Arc<CommittedBlock>,
     /// The length of its transactions' texts together.
     text_bytes: u64,
-    /// What its events without a transaction count as.
+    /// What its events without a transaction count as, beyond the first four.
     end_bytes: u64,
     derived: [OnceLock<Arc<[Item]>>; 7],
 }
