@@ -86,7 +86,7 @@ fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
     scene.node.stop()
 }
 
-/// Blocks of about forty transfers, so that a few make places dear.
+/// Blocks of about sixty transfers, so that a few make places dear.
 const SMALL_BLOCKS: [&str; 4] =
     ["maxBlockBytes=20480", "maxBlobBytes=1000", "maxTxBytes=20480", "maxChunkTxBytes=20480"];
 
@@ -96,15 +96,20 @@ fn what_members_pay_for_their_places_adds_up_while_places_are_dear() -> anyhow::
     let base_fee = |scene: &mut Market| -> anyhow::Result<u64> {
         Ok(scene.call("ombra_feeSchedule", &json!([]))?["baseFee"]
             .as_str()
-            .context("it")?
+            .context("baseFee")?
             .parse()?)
     };
-    while base_fee(&mut scene)? < 40 {
+    // Each full block raises the base fee by one.
+    for _ in 0..20 {
+        if base_fee(&mut scene)? >= 40 {
+            break;
+        }
         let to = scene.owner.address();
         let transfers: Vec<String> =
-            (0..120).map(|_| scene.owner.sign_on(CHAIN, &transfer(to, 1))).collect();
+            (0..600).map(|_| scene.owner.sign_on(CHAIN, &transfer(to, 1))).collect();
         include(&mut scene.connection, &transfers)?;
     }
+    ensure!(base_fee(&mut scene)? >= 40, "full blocks do not raise the base fee");
     let before = scene.node.height()?;
     let call_id = scene.ask()?;
     scene.answer(call_id, ["yes"; 3].map(|it| reveal(call_id, it.as_bytes())))?;
