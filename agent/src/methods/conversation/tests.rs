@@ -211,7 +211,7 @@ fn parts_that_do_not_fit_a_role_are_refused() {
         (Message { tool_call_id: Some("a".to_owned()), ..calling(&["b"]) }, misplaced("assistant")),
         (
             Message { tool_call_id: None, ..answer("b") },
-            Err("m[0].tool_call_id: expected 1 to 64 bytes, got 0 bytes".to_owned()),
+            Err("m[0].tool_call_id: expected 1 to 128 bytes, got 0 bytes".to_owned()),
         ),
     ] {
         assert_eq!(checked(message.clone(), Dialect::Tools), refusal, "{message:?}");
