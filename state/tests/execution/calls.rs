@@ -142,7 +142,7 @@ fn a_member_for_whom_nothing_is_locked_may_take_its_whole_bond_out() {
     market.commit(id, members[1], says(b"yes"));
     market.commit(id, members[2], says(b"yes"));
     let call = market.settle(id);
-    assert_eq!(call.status, CallStatus::Failed, "nobody revealed");
+    assert_eq!(call.status, CallStatus::TimedOut, "nobody revealed");
     for member in &members[1..] {
         assert_eq!(market.bond(*member).bonded.get(), BOND, "nothing was there to lose");
     }
