@@ -28,10 +28,13 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
     )
 }
 
-/// How many executable transactions there are about each subject.
+/// The executable transactions about each subject, or how many there are.
 #[derive(Debug, Default)]
 pub(crate) struct Subjects {
-    runs: HashMap<Hash, usize>,
+    /// Runs, and what is about them.
+    runs: BTreeSet<(Hash, Hash)>,
+    /// Runs, and claims of them.
+    claims: BTreeSet<(Hash, Hash)>,
     blobs: HashMap<String, usize>,
     calls: HashMap<Hash, usize>,
     /// Agents, and what is about them.
@@ -44,8 +47,14 @@ impl Subjects {
         if let Some(agent) = agent_of_run(tx) {
             self.agents.insert((agent, tx.hash()));
         }
+        if let Body::AgentClaim(claim) = tx.body() {
+            self.claims.insert((claim.agent_run_id, tx.hash()));
+        }
         let count = match tx.body().subject() {
-            Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
+            Some(Subject::Run(id)) => {
+                self.runs.insert((id, tx.hash()));
+                return;
+            }
             Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
             Some(Subject::Call(id)) => self.calls.entry(id).or_default(),
             Some(Subject::Agent(id)) => {
@@ -65,8 +74,14 @@ impl Subjects {
         if let Some(agent) = agent_of_run(tx) {
             self.agents.remove(&(agent, tx.hash()));
         }
+        if let Body::AgentClaim(claim) = tx.body() {
+            self.claims.remove(&(claim.agent_run_id, tx.hash()));
+        }
         let (count, subject) = match tx.body().subject() {
-            Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
+            Some(Subject::Run(id)) => {
+                self.runs.remove(&(id, tx.hash()));
+                return;
+            }
             Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
             Some(Subject::Call(id)) => (self.calls.get_mut(&id), Subject::Call(id)),
             Some(Subject::Agent(id)) => {
@@ -85,17 +100,16 @@ impl Subjects {
             return;
         }
         match subject {
-            Subject::Run(id) => drop(self.runs.remove(&id)),
             Subject::Blob(id) => drop(self.blobs.remove(id)),
             Subject::Call(id) => drop(self.calls.remove(&id)),
-            Subject::Agent(_) | Subject::Validators => {}
+            Subject::Run(_) | Subject::Agent(_) | Subject::Validators => {}
         }
     }
 
     /// Whether an executable transaction is about it.
     pub(crate) fn has(&self, subject: Subject<'_>) -> bool {
         match subject {
-            Subject::Run(id) => self.runs.contains_key(&id),
+            Subject::Run(id) => self.of_run(id).next().is_some(),
             Subject::Blob(id) => self.blobs.contains_key(id),
             Subject::Call(id) => self.calls.contains_key(&id),
             Subject::Agent(id) => self.of_agent(id).next().is_some(),
@@ -103,17 +117,31 @@ impl Subjects {
         }
     }
 
+    /// The executable transactions that are about a run.
+    pub(crate) fn of_run(&self, id: Hash) -> impl Iterator<Item = Hash> {
+        about(&self.runs, id)
+    }
+
+    /// Whether a claim of the run is executable.
+    pub(crate) fn has_claim_of(&self, run: Hash) -> bool {
+        about(&self.claims, run).next().is_some()
+    }
+
     /// The executable transactions that are about an agent, requests for runs of it included.
     pub(crate) fn of_agent(&self, id: Hash) -> impl Iterator<Item = Hash> {
-        let those =
-            self.agents.range((id, Hash::ZERO)..).take_while(move |(other, _)| *other == id);
-        those.map(|(_, tx)| *tx)
+        about(&self.agents, id)
     }
 
     /// The executable transactions that are about the validators.
     pub(crate) fn of_validators(&self) -> impl Iterator<Item = Hash> {
         self.validators.iter().copied()
     }
+}
+
+/// The transactions in pairs of a subject and a transaction that are about the subject.
+fn about(pairs: &BTreeSet<(Hash, Hash)>, subject: Hash) -> impl Iterator<Item = Hash> {
+    let those = pairs.range((subject, Hash::ZERO)..);
+    those.take_while(move |(other, _)| *other == subject).map(|(_, tx)| *tx)
 }
 
 /// The agent that a request wants a run of, beside which it is about the run.

@@ -13,7 +13,8 @@
 //!   it needs in either order;
 //! - runs and blobs: if r and b change the same one, then either b needed r (a claim needs the
 //!   request, a step the claim) and would not be valid without it, or both want what only one can
-//!   have (two claims of one run) and b would not be valid after r. Both are excluded. What only
+//!   have (two claims of one run) and b would not be valid after r. Both are excluded, unless a
+//!   third transaction gives the run back between them: more about that below. What only
 //!   the sender can change (its miner entry, its blob, the steps of its run) is kept in nonce order.
 //!   Run ids of different senders differ, since a run id hashes the sender;
 //! - existence of turns, runs, final blobs and versions of agents only ever grows by transactions.
@@ -48,6 +49,10 @@
 //! A block may also lock or burn a part of a miner's bond. The draft is told, but the order matters here:
 //! what the miner has waiting may count on money that is gone. So those transactions are executed again,
 //! with what the miner sent after them. Other senders are not affected.
+//!
+//! A miner that gives a run back opens it for the next. If the pool has that miner's claim and the next
+//! one's, the latter is valid without the former, but then the former is not valid after it. So if a block
+//! claims or cancels a run of which another claim is executable, what is about the run is executed again.
 //!
 //! An agent that is retired hits calls of it that wait: they too are executed again alone, and dropped.
 //!
@@ -129,6 +134,7 @@ impl Core {
             self.doubt_late_votes();
             self.doubt_stakes(block.touched);
             self.doubt_calls_of(&block.touched.agents);
+            self.doubt_rivals_of(block.included);
         }
         for call in &block.touched.calls {
             self.restless.extend(self.contents.release(*call));
@@ -253,6 +259,21 @@ impl Core {
         let calls = agents.iter().flat_map(|agent| subjects.of_agent(*agent));
         let calls = calls.take(more).collect();
         self.draft.doubt_all(calls);
+    }
+
+    /// If the block claimed or cancelled a run and another claim of it is executable, all that is about
+    /// the run is executed again in its order.
+    fn doubt_rivals_of(&mut self, included: &[CheckedTx]) {
+        let more = self.draft.doubts_left().saturating_add(1);
+        let subjects = self.contents.subjects();
+        let runs = included.iter().filter_map(|tx| match tx.body() {
+            Body::AgentClaim(claim) => Some(claim.agent_run_id),
+            Body::AgentCancel(cancel) => Some(cancel.agent_run_id),
+            _ => None,
+        });
+        let contested = runs.filter(|run| subjects.has_claim_of(*run));
+        let rivals: Vec<Hash> = contested.flat_map(|run| subjects.of_run(run)).take(more).collect();
+        self.draft.doubt_all(rivals);
     }
 
     /// Drops what has waited for its turn for too long: nobody will send what is before it.

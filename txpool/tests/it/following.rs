@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use txpool::{Committed, Config, Touched};
 use types::call::CallChange;
-use types::{Amount, BlockEvents, Code, Credit, Event, Hash, Settlement, TxEvent};
+use types::{
+    Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Params, Settlement, TxEvent,
+};
 
 use crate::support::ledger::{REWARD, params};
 use crate::support::make::{hashes, run_of};
@@ -38,6 +40,60 @@ fn a_block_may_take_senders_in_another_order() {
     assert_eq!(before, world.admits());
     world.commit(&[&txs[0]]);
     assert_eq!(world.chain.account(a.address()), world.account(&a));
+}
+
+/// A pool where a miner gives back the run that it claims, and the next one claims it; all of it is executable.
+fn given_back_and_claimed() -> (World, [Wallet; 4], [CheckedTx; 4]) {
+    let wallets = [1, 2, 3, 4].map(Wallet::new);
+    let balances = wallets.each_ref().map(|wallet| (wallet, 1_000_000));
+    let params = Params { max_reopens: 3, ..params() };
+    let world = World::v7_with(0, params, Config::default(), &balances);
+    let [a, miners @ ..] = &wallets;
+    let bonds = miners.each_ref().map(|miner| miner.at(0).bond(10_000));
+    world.commit(&bonds);
+    let request = a.at(0).request_with_bond(5_000);
+    let run = run_of(&request);
+    world.commit(&[&request]);
+    let [b, c, _] = miners;
+    let txs =
+        [b.at(1).claim(run), b.at(2).give_back(run), c.at(1).claim(run), c.at(2).give_back(run)];
+    world.pending(&txs);
+    (world, wallets, txs)
+}
+
+#[test]
+fn a_claim_that_gives_its_run_back_is_dropped_when_a_block_has_the_next_claim_alone() {
+    let (world, [a, b, _, _], [claim, back, next, next_back]) = given_back_and_claimed();
+    let other = b.at(3).transfer(&a, 5);
+    world.pending(&[&other]);
+    world.commit(&[&next]);
+    assert_eq!(Some(Code::RunNotPending), world.drop_code(&claim));
+    assert_eq!(Some(Code::RunNotPending), world.drop_code(&back));
+    assert!(world.is_queued(&other));
+    assert_eq!(hashes(&[&next_back]), world.order());
+    world.pending(&[&b.at(1).transfer(&a, 1)]);
+}
+
+#[test]
+fn claims_that_give_their_run_back_are_dropped_when_a_block_has_a_claim_that_nobody_sent_here() {
+    let (world, [_, _, _, d], [claim, _, next, _]) = given_back_and_claimed();
+    let run = claim.body().agent_run_id().unwrap();
+    world.commit(&[&d.at(1).claim(run)]);
+    assert_eq!(Some(Code::RunNotPending), world.drop_code(&claim));
+    assert_eq!(Some(Code::RunNotPending), world.drop_code(&next));
+    assert_eq!(0, world.order().len());
+}
+
+#[test]
+fn a_claim_that_gives_its_run_back_is_dropped_when_a_block_cancels_the_run() {
+    let (world, [a, _, _, _], [claim, _, next, _]) = given_back_and_claimed();
+    let run = claim.body().agent_run_id().unwrap();
+    let cancel = a.at(1).cancel(run);
+    world.pending(&[&cancel]);
+    world.commit(&[&cancel]);
+    assert_eq!(Some(Code::RunNotPending), world.drop_code(&claim));
+    assert_eq!(Some(Code::RunNotPending), world.drop_code(&next));
+    assert_eq!(0, world.order().len());
 }
 
 #[test]

@@ -229,6 +229,22 @@ impl TestDraft {
         self.admitted.iter().filter(is_hit).map(|tx| tx.from()).collect()
     }
 
+    /// Who has a claim waiting of a run that a block claimed or cancelled, or something that needs such a
+    /// claim.
+    fn rivals_of(&self, block: &[CheckedTx]) -> Vec<Address> {
+        let runs = block
+            .iter()
+            .filter(|tx| matches!(tx.body(), Body::AgentClaim(_) | Body::AgentCancel(_)));
+        let runs: BTreeSet<Hash> = runs.filter_map(|tx| tx.body().agent_run_id()).collect();
+        let is_about =
+            |tx: &&CheckedTx| tx.body().agent_run_id().is_some_and(|run| runs.contains(&run));
+        let about = || self.admitted.iter().filter(is_about);
+        if about().any(|tx| matches!(tx.body(), Body::AgentClaim(_))) {
+            return about().map(|tx| tx.from()).collect();
+        }
+        Vec::new()
+    }
+
     /// Executes again what stays, but for that of some senders; the draft must have come to the same, as long
     /// as as much is set aside.
     fn assert_right(&self, mut late: BTreeSet<Address>) {
@@ -323,6 +339,7 @@ impl PendingLedger for TestDraft {
                 |change: &BondChange| !(change.locked.is_zero() && change.burned.is_zero());
             let hit = bonds.iter().filter(|(_, change)| is_hit(change));
             let hit = hit.map(|(miner, _)| *miner).chain(self.callers_of_retired(&last));
+            let hit = hit.chain(self.rivals_of(&last));
             self.assert_right(hit.collect());
         }
         Ok(is_right)

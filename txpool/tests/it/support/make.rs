@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use types::build::{Envelope, build_tx};
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
 use types::tx::{
-    AgentFinish, AgentRequest, BlobInit, ChatTurn, RunOfAgent, Transfer, ValidatorVote,
+    AgentFinish, AgentRequest, BlobInit, ChatTurn, Protection, RunOfAgent, Transfer, ValidatorVote,
 };
 use types::{Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Late};
 
@@ -105,6 +105,14 @@ impl Make<'_> {
         self.tx(&Body::AgentRequest(request))
     }
 
+    /// A run of which a claim locks so much of a bond.
+    pub(crate) fn request_with_bond(self, claim_bond: u64) -> CheckedTx {
+        let of = Protection { claim_bond: Some(Amount::new(claim_bond)), ..Protection::default() };
+        let mut request = self.request_body(MAX_FEE, 10);
+        request.protection = Late::from(of);
+        self.tx(&Body::AgentRequest(request))
+    }
+
     /// A run with a tool of this name.
     pub(crate) fn request_with_tool(self, tool: &str) -> CheckedTx {
         let mut request = self.request_body(MAX_FEE, 10);
@@ -137,6 +145,15 @@ impl Make<'_> {
     /// The same with an answer and without a step.
     pub(crate) fn answer(self, run: Hash, answer: &str) -> CheckedTx {
         self.end(run, 0, Some(answer.to_owned()))
+    }
+
+    /// Gives a run back that has no step.
+    pub(crate) fn give_back(self, run: Hash) -> CheckedTx {
+        let status = "failed".to_owned();
+        self.tx(&Body::AgentFinish(AgentFinish {
+            status,
+            ..fixtures::finish(run, 0, [0, MAX_FEE, 0])
+        }))
     }
 
     fn end(self, run: Hash, steps: u64, answer: Option<String>) -> CheckedTx {
