@@ -15,6 +15,7 @@ use futures::StreamExt as _;
 use libp2p::gossipsub::{self, IdentTopic, MessageAuthenticity, MessageId, ValidationMode};
 use libp2p::identity::Keypair;
 use libp2p::request_response::{self, Message, OutboundFailure, ProtocolSupport, ResponseChannel};
+use libp2p::swarm::behaviour::toggle::Toggle;
 use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, noise, tcp, yamux};
 use tokio::runtime::Runtime;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub is_signed: bool,
     /// Whether it leaves the answers to its questions unread.
     pub is_deaf: bool,
+    /// Whether it never says who it is: it does not speak the Identify protocol.
+    pub is_nameless: bool,
     /// The address that it comes from, such as `127.0.5.1`; whichever the system gives if there is
     /// none.
     pub from: Option<String>,
@@ -72,6 +75,7 @@ impl Plan {
             protocols: vec![format!("/ombra/{chain}/{short}/{protocol}/1")],
             is_signed: false,
             is_deaf: false,
+            is_nameless: false,
             from: None,
         })
     }
@@ -96,6 +100,7 @@ impl Plan {
             protocols: std::iter::once(protocol).chain(others).map(name).collect(),
             is_signed: true,
             is_deaf: false,
+            is_nameless: false,
             from: None,
         })
     }
@@ -104,6 +109,12 @@ impl Plan {
     #[must_use]
     pub fn deaf(self) -> Self {
         Self { is_deaf: true, ..self }
+    }
+
+    /// A stranger on the engine's network that never says who it is, and asks for blocks.
+    pub fn nameless(node: &Member) -> anyhow::Result<Self> {
+        let named = Self::consensus(node, [0; 32], "sync")?;
+        Ok(Self { key: None, is_nameless: true, ..named })
     }
 
     /// The same from this address.
@@ -127,7 +138,7 @@ pub fn chain(node: &Member) -> anyhow::Result<(String, String)> {
 
 #[derive(NetworkBehaviour)]
 struct Behaviour {
-    identify: identify::Behaviour,
+    identify: Toggle<identify::Behaviour>,
     gossip: gossipsub::Behaviour,
     ask: request_response::Behaviour<Raw>,
 }
@@ -230,6 +241,11 @@ impl Rogue {
         self.facts.connected.load(Ordering::Relaxed)
     }
 
+    /// Connections so far.
+    pub fn dialled(&self) -> usize {
+        self.facts.dialled.load(Ordering::Relaxed)
+    }
+
     /// Waits until it is connected.
     pub fn connects(&self) -> anyhow::Result<()> {
         let connected =
@@ -313,13 +329,14 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
         protocols.collect::<anyhow::Result<Vec<_>>>()?,
         request_response::Config::default().with_request_timeout(Duration::from_secs(20)),
     );
-    let version = plan.version.clone();
+    let (version, is_nameless) = (plan.version.clone(), plan.is_nameless);
     let swarm = SwarmBuilder::with_existing_identity(key)
         .with_tokio()
         .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)?
         .with_behaviour(|key| {
             let identify = identify::Config::new_with_signed_peer_record(version, key);
-            Behaviour { identify: identify::Behaviour::new(identify), gossip, ask }
+            let identify = (!is_nameless).then(|| identify::Behaviour::new(identify));
+            Behaviour { identify: identify.into(), gossip, ask }
         })?
         .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(600)))
         .build();

@@ -34,6 +34,7 @@ mod idle_claims;
 mod lying_offers;
 mod market;
 mod move_time;
+mod nameless;
 mod nobody;
 mod one_prefix;
 mod other_chain;
@@ -77,6 +78,8 @@ pub(crate) const CASES: &[Case<()>] = &[
         .about("peers tell a node of hundreds of others that do not exist"),
     Case::apart("taken_places", taken_places::run)
         .about("three addresses take all places that a node has for peers"),
+    Case::apart("nameless", nameless::run)
+        .about("a stranger on the validators' network never says who it is, and votes and asks"),
     Case::quiet("unread_answers", unread_answers::run)
         .about("peers ask a node for large transactions and read no answer"),
     Case::apart("blob_race", blob_race::run).about(
