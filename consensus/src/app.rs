@@ -239,6 +239,10 @@ impl App {
                 evidence::report(&evidence, &self.chain, &self.counters).await?;
                 self.commit(certificate).await?;
                 self.starts.wait(Reply::Next(reply), false, &self.chain);
+                // Its proposal came before this node had committed the height before.
+                if self.validation.bodies.has_parked(self.chain.open_height()) {
+                    self.starts.wake(&self.chain);
+                }
             }
             AppMsg::GetDecidedValues { range, reply } => {
                 let values = self.sync.on_get_decided(range, &self.chain).await?;

@@ -131,13 +131,18 @@ async fn launch(
         Some(keypair) => {
             let guard =
                 Guard::open(&config.directory, &config.domain.now(), &keypair.public_key())?;
-            Some(Signer::new(config.domain.clone(), keypair, guard, counters.clone()))
+            let log = config.directory.join(LOG_NAME);
+            Some(Signer::new(config.domain.clone(), keypair, guard, log, counters.clone()))
         }
     };
     let stop = stop.child_token();
+    let named = settings::named(&config.network)?;
+    if matches!(config.network, Network::Peers { open: false, .. }) {
+        named.iter().for_each(settings::warn_of_unpinned);
+    }
     let control = Control {
         requests: Arc::default(),
-        named: Arc::new(Mutex::new(settings::named(&config.network)?)),
+        named: Arc::new(Mutex::new(named)),
         peer_id: peer_id(&node_key)?,
         withheld: Withheld::default(),
         punctuality: ports.counters.punctuality.clone(),

@@ -222,6 +222,11 @@ impl Bodies {
             && of_proposer().all(|(_, other)| *other != digest)
     }
 
+    /// Whether a body of a height was parked.
+    pub(super) fn has_parked(&self, height: u64) -> bool {
+        self.parked.iter().any(|body| body.head.fields().height == height)
+    }
+
     /// Takes the parked bodies of a height.
     pub(super) fn take(&mut self, height: u64) -> Vec<Body> {
         let parked = std::mem::take(&mut self.parked);

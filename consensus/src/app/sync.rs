@@ -29,7 +29,6 @@ impl BlockSync {
         range: RangeInclusive<Height>,
         chain: &AppChain,
     ) -> Result<Vec<RawDecidedValue<Ctx>>, ConsensusFault> {
-        let bytes_max = settings::response_bytes_max(self.block_bytes_max);
         let (first, last) = (range.start().0, range.end().0.min(chain.tip().height));
         let read = chain.ledger(move |ledger| {
             let mut values = Vec::new();
@@ -37,7 +36,7 @@ impl BlockSync {
             for height in first..=last {
                 let Some(block) = ledger.decided(height)? else { break };
                 bytes = bytes.saturating_add(block.bytes.len());
-                if bytes > bytes_max && !values.is_empty() {
+                if bytes > settings::ANSWERED_BYTES_MAX && !values.is_empty() {
                     break;
                 }
                 let certificate =

@@ -39,6 +39,13 @@ const MESH_OUTBOUND_MIN: usize = 2;
 
 /// Blocks asked for in one sync request; the answer is also bounded in bytes.
 const SYNC_BATCH: usize = 20;
+/// So many sync requests of one peer are answered in [`SYNC_WINDOW`]. Each is read from the database while
+/// the engine waits for it. Whoever is behind asks a few times per [`STATUS_INTERVAL`] at most.
+const SYNC_REQUESTS_MAX: u32 = 100;
+const SYNC_WINDOW: Duration = Duration::from_secs(10);
+/// So many sync requests are answered at a time, and so many more wait for that.
+const SYNC_REQUESTS_AT_A_TIME: usize = 1;
+const SYNC_REQUESTS_WAITING: usize = 16;
 
 /// The engine's protocol, with the version of what its messages hold. 2: proposals may be compact blocks.
 const CONSENSUS: &str = "consensus/2";
@@ -84,6 +91,10 @@ impl Settings {
             enabled: config.network != Network::Alone,
             status_update_interval: STATUS_INTERVAL,
             batch_size: SYNC_BATCH,
+            inbound_request_rate_limit_window: SYNC_WINDOW,
+            max_inbound_requests_per_window: SYNC_REQUESTS_MAX,
+            max_concurrent_inbound_requests: SYNC_REQUESTS_AT_A_TIME,
+            max_pending_inbound_requests: SYNC_REQUESTS_WAITING,
             ..ValueSyncConfig::default()
         };
         sync.max_response_size = size(response_bytes);
@@ -119,10 +130,13 @@ impl NodeConfig for Settings {
     }
 }
 
-/// Largest answer to a sync request: at least two full blocks.
-pub(crate) fn response_bytes_max(block_bytes_max: usize) -> usize {
+/// Largest answer to a sync request that is read: two full blocks, which earlier programs send.
+fn response_bytes_max(block_bytes_max: usize) -> usize {
     block_bytes_max.saturating_mul(2).saturating_add(ENVELOPE_BYTES)
 }
+
+/// So many bytes of blocks are in one answer to a sync request; the first block is in any case.
+pub(crate) const ANSWERED_BYTES_MAX: usize = 1024 * 1024;
 
 /// How messages spread. A node sends what it publishes itself to everybody who listens.
 fn gossip() -> PubSubProtocol {
@@ -157,6 +171,18 @@ pub(crate) fn timeouts(timeouts: &Timeouts) -> HeightTimeouts {
 pub(crate) fn named(network: &Network) -> Result<Vec<Multiaddr>, StartError> {
     let Network::Peers { peers, .. } = network else { return Ok(Vec::new()) };
     peers.iter().map(|peer| multiaddr(peer)).collect()
+}
+
+/// Warns of an address that names no key in a network of named peers: the engine cannot tell whoever has
+/// that address from a stranger before they have said who they are.
+pub(crate) fn warn_of_unpinned(address: &Multiaddr) {
+    if !address.to_string().contains("/p2p/") {
+        tracing::warn!(
+            %address,
+            "this consensus peer is named without /p2p/ID: until it has an ID, strangers can send this node \
+             consensus messages; add the ID, or keep the port behind a firewall"
+        );
+    }
 }
 
 /// Checks that an address of [`Network::Peers`] can be read.

@@ -1,5 +1,8 @@
 //! Signatures: the verifier, and the signer that asks the guard first.
 
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -179,6 +182,8 @@ pub(crate) struct Signer {
     domain: SharedDomain,
     keypair: Keypair,
     guard: Arc<Guard>,
+    /// The engine's log.
+    log: Arc<PathBuf>,
     /// Whether this validator is the whole set of the height that is being decided.
     alone: Arc<AtomicBool>,
     counters: Counters,
@@ -191,11 +196,13 @@ impl Signer {
         domain: SharedDomain,
         keypair: Keypair,
         guard: Guard,
+        log: PathBuf,
         counters: Counters,
     ) -> Self {
         let alone = Arc::new(AtomicBool::new(false));
         let refusal = Arc::new(Mutex::new(None));
-        Self { domain, keypair, guard: Arc::new(guard), alone, counters, refusal }
+        let (guard, log) = (Arc::new(guard), Arc::new(log));
+        Self { domain, keypair, guard, log, alone, counters, refusal }
     }
 
     /// What the key has signed last.
@@ -247,6 +254,17 @@ impl Signer {
     }
 }
 
+/// Brings what the engine has written to its log to the disk.
+fn sync(log: &Path) -> Result<(), GuardError> {
+    let synced = match File::open(log) {
+        Ok(file) => file.sync_data(),
+        // Nothing was written yet.
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(fault) => Err(fault),
+    };
+    synced.map_err(|source| GuardError::Io { path: log.to_owned(), source })
+}
+
 #[async_trait]
 impl malachitebft_signing::Signer<Ctx> for Signer {
     async fn sign_vote(&self, vote: Vote) -> Result<SignedMessage<Ctx, Vote>, Error> {
@@ -257,8 +275,16 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
             VoteKind::Prevote => Kind::Prevote,
             VoteKind::Precommit => Kind::Precommit,
         };
-        let decides_nothing = fields.value.is_none() && self.alone.load(Ordering::Acquire);
+        let is_alone = self.alone.load(Ordering::Acquire);
+        let decides_nothing = fields.value.is_none() && is_alone;
+        // The engine syncs its log after the signature. If the power failed in between, the record would
+        // hold the validator to a proposal that the log has lost and nobody sends again.
+        let needs_log = kind == Kind::Prevote && fields.value.is_some() && !is_alone;
+        let log = Arc::clone(&self.log);
         self.ask(move |guard| {
+            if needs_log {
+                sync(&log)?;
+            }
             if decides_nothing {
                 guard.permit_nil_alone(fields.height, fields.round)
             } else {

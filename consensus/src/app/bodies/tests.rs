@@ -93,6 +93,7 @@ fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
         }
         assert_eq!(parked(&bodies, round), 1, "the others have room, and the same is kept once");
     }
+    assert!(bodies.has_parked(TIP + 2) && !bodies.has_parked(TIP + 1));
     assert!(bodies.take(TIP + 1).is_empty());
     bodies.prune(TIP + 1);
     assert_eq!(bodies.take(TIP + 2).len(), PARKED_PER_PROPOSER_MAX + 3);

@@ -48,6 +48,12 @@ fn a_node_among_others_has_its_addresses_and_syncs() {
         assert_eq!(p2p.persistent_peers_only, !open);
         assert!(settings.value_sync().enabled && !p2p.discovery.enabled);
         assert!(p2p.rpc_max_size.as_u64() > 10_000_000, "two full blocks fit");
+        let sync = settings.value_sync();
+        let per_window = u128::from(sync.max_inbound_requests_per_window);
+        let statuses =
+            sync.inbound_request_rate_limit_window.as_millis() / STATUS_INTERVAL.as_millis();
+        assert!(per_window >= 2 * statuses, "who is behind asks with each status");
+        assert_eq!(1, sync.max_concurrent_inbound_requests);
     }
 }
 

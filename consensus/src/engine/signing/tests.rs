@@ -21,7 +21,13 @@ fn desk() -> Desk {
 fn desk_in(shared: SharedDomain) -> Desk {
     let directory = tempfile::tempdir().expect("a directory");
     let opened = Guard::open(directory.path(), &domain(CHAIN), &key(1).public_key());
-    let signer = Signer::new(shared, key(1), opened.expect("a guard"), Counters::default());
+    let signer = Signer::new(
+        shared,
+        key(1),
+        opened.expect("a guard"),
+        directory.path().join("log"),
+        Counters::default(),
+    );
     Desk { signer, _directory: directory }
 }
 
@@ -51,6 +57,21 @@ async fn votes_and_proposals_verify_on_their_chain_only() {
             verifier.verify_signed_proposal(&proposal.message, &proposal.signature, &key).await;
         assert_eq!(checked.expect("an answer").is_valid(), expected);
     }
+}
+
+#[tokio::test]
+async fn a_vote_for_a_block_whose_log_cannot_be_synced_is_not_recorded() {
+    let Desk { signer, _directory } = desk();
+    // What is opened cannot be read through a loop of links.
+    let log = _directory.path().join("log");
+    std::os::unix::fs::symlink(&log, &log).expect("a link to itself");
+    let vote = prevote(&signer, NilOrVal::Val(value(1)));
+    signer.sign_vote(vote).await.expect_err("a log that cannot be synced");
+    let refusal = signer.take_refusal().expect("why");
+    assert!(matches!(refusal, GuardError::Io { path, .. } if path == log));
+    std::fs::remove_file(&log).expect("no link any more");
+    let other = prevote(&signer, NilOrVal::Val(value(2)));
+    signer.sign_vote(other).await.expect("nothing of this round was recorded");
 }
 
 #[tokio::test]
