@@ -28,6 +28,7 @@ use super::proof::Provers;
 use super::state::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use super::trust::{Start, Trust, VOICES};
 use super::voices::{Next, SyncStanding, has_met, is_followed};
+use super::watch::BEHIND_AFTER;
 use crate::adapters::events::EventBus;
 use crate::chain::NodeChain;
 use crate::clock::now_ms;
@@ -223,7 +224,8 @@ impl CatchUp {
     /// what several claim.
     fn goal(&self, figures: &DownloadFigures) -> Option<u64> {
         if self.voices() < VOICES {
-            return self.belief(figures).height();
+            let age = now_ms().saturating_sub(self.chain.tip().timestamp);
+            return self.belief(figures).goal(Duration::from_millis(age) < BEHIND_AFTER);
         }
         let peers = self.peers().filter(|peer| !figures.has_given_up(peer.key));
         let claims: Vec<Claim> = peers.filter_map(|peer| claim(&peer, |_| false)).collect();

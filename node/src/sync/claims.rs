@@ -62,6 +62,17 @@ impl Belief {
             Self::Nothing => None,
         }
     }
+
+    /// The height up to which blocks are fetched before consensus starts. `is_fresh` says that the own
+    /// last block has just been made: then the end of the chain is near, whatever a single peer claims.
+    /// Otherwise a stranger that claims any height and passes on each new block could keep a node from
+    /// consensus for as long as it likes.
+    pub(super) const fn goal(self, is_fresh: bool) -> Option<u64> {
+        match self {
+            Self::Proved(_) if is_fresh => None,
+            Self::Named(_) | Self::Proved(_) | Self::Nothing => self.height(),
+        }
+    }
 }
 
 /// The height that more than half of the claimants say they have reached; the claims ascend.
@@ -132,6 +143,15 @@ mod tests {
             let strangers = [strange(&vec![LIE; count]), proved(&vec![LIE; count])].concat();
             assert_eq!(Belief::Named(70), belief(&[named(&[70, 70, 71]), strangers]));
         }
+    }
+
+    #[test]
+    fn a_node_whose_last_block_is_fresh_fetches_no_more_for_the_claim_of_a_single_peer() {
+        let liar = belief(&[named(&[70]), proved(&[LIE])]);
+        assert_eq!((Some(LIE), None), (liar.goal(false), liar.goal(true)));
+        let honest = belief(&[named(&[70, 70, 71]), proved(&[LIE])]);
+        assert_eq!((Some(70), Some(70)), (honest.goal(false), honest.goal(true)));
+        assert_eq!((None, None), (Belief::Nothing.goal(false), Belief::Nothing.goal(true)));
     }
 
     #[test]

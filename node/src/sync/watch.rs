@@ -18,7 +18,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// A chain that is so many blocks ahead has not got there in a moment: the node is behind.
 const BLOCKS_FAR: u64 = 50;
 /// Else it is behind when the chain is ahead for so long. A block that proves it is as old.
-const BEHIND_AFTER: Duration = Duration::from_secs(3);
+pub(super) const BEHIND_AFTER: Duration = Duration::from_secs(3);
 /// How often peers are asked for a proof, while too few of them are named.
 const PROOF_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a peer is believed that has shown a block. It has to show the next before that.
