@@ -3,6 +3,7 @@
 mod agents;
 mod calls;
 mod census;
+mod early;
 mod market;
 mod offers;
 mod rules;
@@ -24,6 +25,7 @@ use types::{
     SealedTx, Step, Supply, TxLocation,
 };
 
+use self::early::ended_early;
 use crate::chain::NodeChain;
 use crate::validator_sets::set_of;
 
@@ -39,21 +41,6 @@ fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> PortFault {
         }
         PortFault::new(doing, error)
     }
-}
-
-/// Lists go back in time and end where the node's blocks begin: the next page is refused, so that
-/// nobody takes the end of what is here for the end of what there is.
-fn ended_early<T>(
-    slice: Slice<T, TxLocation>,
-    earliest: u64,
-) -> Result<Slice<T, TxLocation>, PortFault> {
-    if earliest <= 1 || slice.next.is_some() {
-        return Ok(slice);
-    }
-    if slice.items.is_empty() {
-        return Err(PortFault::history(earliest));
-    }
-    Ok(Slice { next: Some(TxLocation { height: earliest, position: 0 }), ..slice })
 }
 
 /// A page of one more item than asked for, cut to the page and the mark to go on from.
@@ -256,7 +243,7 @@ impl ports::Accounts for Reads {
         let places = snapshot
             .account_places(address, before, limit.saturating_add(1))
             .map_err(fault("reading an account's transactions"))?;
-        ended_early(page(places, limit, |place| *place), snapshot.earliest())
+        ended_early(page(places, limit, |place| *place), snapshot.earliest(), |place| *place)
     }
 
     fn supply(&self) -> Result<Supply, PortFault> {
@@ -311,7 +298,10 @@ impl ports::Runs for Reads {
             next = None;
         }
         let slice = Slice { items: runs, next };
-        if slice.items.len() < all { ended_early(slice, earliest) } else { Ok(slice) }
+        if slice.items.len() == all {
+            return Ok(slice);
+        }
+        ended_early(slice, earliest, |run| run.request)
     }
 }
 
