@@ -23,7 +23,15 @@ pub(super) struct TransferFees(Mutex<Followed>);
 #[derive(Default)]
 struct Followed {
     height: u64,
-    newest: VecDeque<Amount>,
+    newest: VecDeque<Paid>,
+}
+
+/// What a transfer paid.
+#[derive(Clone, Copy)]
+struct Paid {
+    /// The block that it is in.
+    height: u64,
+    fee: Amount,
 }
 
 impl TransferFees {
@@ -38,18 +46,26 @@ impl TransferFees {
             let lowest = if is_near { lowest } else { tip.earliest };
             let mut newest = look_back(ports, tip.height, lowest)?;
             if is_near {
-                newest.extend(followed.newest.iter().copied());
+                // Those that are too old by now are followed by older ones only.
+                let oldest = oldest(tip.height);
+                let kept = followed.newest.iter().take_while(|paid| paid.height >= oldest);
+                newest.extend(kept.copied());
             }
             newest.truncate(SAMPLE);
             *followed = Followed { height: tip.height, newest };
         }
-        Ok(summary(followed.newest.iter().copied().collect()))
+        Ok(summary(followed.newest.iter().map(|paid| paid.fee).collect()))
     }
 }
 
+/// The first of the blocks whose transfers count for an estimate after the block `highest`.
+const fn oldest(highest: u64) -> u64 {
+    highest.saturating_sub(BLOCKS_MAX.saturating_sub(1))
+}
+
 /// Fees of the transfers in blocks from `highest` down to `lowest`, newest first.
-fn look_back(ports: &Ports, highest: u64, lowest: u64) -> Result<VecDeque<Amount>, RpcError> {
-    let lowest = lowest.max(highest.saturating_sub(BLOCKS_MAX.saturating_sub(1))).max(1);
+fn look_back(ports: &Ports, highest: u64, lowest: u64) -> Result<VecDeque<Paid>, RpcError> {
+    let lowest = lowest.max(oldest(highest)).max(1);
     let (mut fees, mut looked_at) = (VecDeque::new(), 0_usize);
     for height in (lowest..=highest).rev() {
         let Some(committed) = ports.chain.block(height)? else { continue };
@@ -57,7 +73,7 @@ fn look_back(ports: &Ports, highest: u64, lowest: u64) -> Result<VecDeque<Amount
         let Some(events) = &committed.events else { break };
         for tx in events.transactions.iter().rev() {
             if let Event::Transferred { fee, .. } = tx.event {
-                fees.push_back(fee);
+                fees.push_back(Paid { height, fee });
             }
         }
         looked_at = looked_at.saturating_add(events.transactions.len());

@@ -212,6 +212,21 @@ async fn fees_are_those_of_the_last_transfers() {
 }
 
 #[tokio::test]
+async fn fees_from_before_the_last_128_blocks_do_not_count_however_often_somebody_asks() {
+    let server = TestServer::start().await;
+    let sample = async || server.found("/api/chain/fee-estimate").await["sample"].clone();
+    server.world.accept(&transfer(1, 0));
+    server.world.commit();
+    assert_eq!(json!(1), sample().await);
+    server.world.commit_many(100);
+    assert_eq!(json!(1), sample().await);
+    server.world.commit_many(27);
+    assert_eq!(json!(1), sample().await, "127 blocks followed");
+    server.world.commit();
+    assert_eq!(json!(0), sample().await);
+}
+
+#[tokio::test]
 async fn every_run_and_turn_is_listed_where_it_belongs() {
     let server = TestServer::start().await;
     let (submitter, miner) = (key(1).address(), key(2).address());
