@@ -4,7 +4,7 @@ use types::Address;
 
 use super::{Context, paging};
 use crate::error::RpcError;
-use crate::ports::{Ports, Slice};
+use crate::ports::{Ports, SenderContent, Slice};
 use crate::wire::{
     AccountTx, AccountView, BalanceView, BondView, MinerView, Page, PageOf, RestAccount,
 };
@@ -29,8 +29,8 @@ pub(crate) fn account_with_recent(
 ) -> Result<RestAccount, RpcError> {
     let ports = &context.ports;
     let view = account(ports, address)?;
-    let waiting = ports.pool.content_from(&address);
-    let pending = waiting.pending.len().saturating_add(waiting.queued.len());
+    let SenderContent { sender: _, pending, waiting, queued } = ports.pool.content_from(&address);
+    let pending = pending.len().saturating_add(waiting.len()).saturating_add(queued.len());
     let escrowed = context.hub.escrows().of(ports, &address)?;
     // Where the list goes back beyond the node's blocks, what is here is told all the same.
     let places = match ports.accounts.transactions(&address, None, RECENT_TXS) {

@@ -153,6 +153,27 @@ async fn escrowed(server: &TestServer, who: Address) -> String {
 }
 
 #[tokio::test]
+async fn transactions_that_wait_for_the_base_fee_or_an_earlier_nonce_count_as_pending_ones() {
+    let server = TestServer::start().await;
+    let from = key(1).address();
+    let count = async || {
+        let account = server.found(&format!("/api/chain/account/{from}")).await;
+        account["pendingCount"].clone()
+    };
+    assert_eq!(json!(0), count().await);
+    server.world.accept(&transfer(1, 0));
+    server.world.accept(&transfer(1, 1));
+    assert_eq!(json!(2), count().await);
+    {
+        let mut state = server.world.state();
+        let tx = state.pending.pop().unwrap();
+        state.waiting.push(tx.clone());
+        state.queued.push(tx);
+    }
+    assert_eq!(json!(3), count().await);
+}
+
+#[tokio::test]
 async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_once() {
     let server = TestServer::start().await;
     let who = key(1).address();

@@ -60,6 +60,8 @@ pub struct State {
     pub blocks: Vec<Arc<CommittedBlock>>,
     pub places: BTreeMap<Hash, TxLocation>,
     pub pending: Vec<CheckedTx>,
+    /// What waits for the base fee to fall.
+    pub waiting: Vec<CheckedTx>,
     pub queued: Vec<CheckedTx>,
     pub dropped: BTreeMap<Hash, Arc<DroppedTx>>,
     pub peers: Vec<Peer>,
@@ -148,6 +150,7 @@ impl World {
             blocks: Vec::new(),
             places: BTreeMap::new(),
             pending: Vec::new(),
+            waiting: Vec::new(),
             queued: Vec::new(),
             dropped: BTreeMap::new(),
             peers: Vec::new(),
@@ -890,8 +893,9 @@ impl Pool for World {
         let state = self.state();
         let of =
             |txs: &[CheckedTx]| txs.iter().filter(|tx| tx.from() == *sender).cloned().collect();
-        let (pending, queued) = (of(&state.pending), of(&state.queued));
-        SenderContent { sender: *sender, pending, waiting: Vec::new(), queued }
+        let [pending, waiting, queued] =
+            [&state.pending, &state.waiting, &state.queued].map(|it| of(it));
+        SenderContent { sender: *sender, pending, waiting, queued }
     }
 
     fn pending(&self, limit: usize) -> Vec<CheckedTx> {
