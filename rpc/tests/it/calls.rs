@@ -361,6 +361,40 @@ async fn the_same_is_in_rest_and_in_the_stream_of_a_call() {
 }
 
 #[tokio::test]
+async fn who_comes_back_to_a_settled_call_hears_what_is_new_and_the_stream_ends() {
+    let server = market().await;
+    let call_id = elected(&server).await;
+    agree(&server, call_id).await;
+    let settled = server.world.commit() - 1;
+    server.world.commit();
+    let answer = async |header: &str| {
+        let path = format!("/api/calls/{call_id}/events");
+        String::from_utf8(server.get_whole(&path, header).await).unwrap()
+    };
+    let back = async |seen: u64| answer(&format!("last-event-id: {seen}\r\n")).await;
+    let first = answer("").await;
+    assert!(first.contains("event: hello") && !first.contains("event: call"), "{first}");
+    let end = "\"event\":\"settled\"";
+    let new = back(settled - 1).await;
+    assert!(new.contains(end), "{new}");
+    for seen in settled..=settled + 2 {
+        let over = back(seen).await;
+        assert!(over.starts_with("HTTP/1.1 204"), "{over}");
+    }
+
+    // Too many blocks to look through them before an answer.
+    server.world.commit_many(100);
+    let late = back(settled - 1).await;
+    assert!(late.contains(end), "{late}");
+    let late = back(settled).await;
+    assert!(late.starts_with("HTTP/1.1 200") && !late.contains("event: call"), "{late}");
+    let tip = server.world.commit() - 1;
+    assert!(late.contains(&format!("id: {tip}\nevent: ping")), "{late}");
+    let over = back(tip).await;
+    assert!(over.starts_with("HTTP/1.1 204"), "{over}");
+}
+
+#[tokio::test]
 async fn randomness_is_told_with_what_proves_it() {
     let server = market().await;
     server.world.commit();

@@ -26,6 +26,10 @@ use crate::service::events::{Cursor, Filter, Meter, Slice, scan};
 use crate::service::{Context, calls};
 use crate::wire::{EventFilter, EventKind, HashText};
 
+/// A client that comes back to a settled call at most so many blocks after what it has seen is told at
+/// once if nothing happened since. Whoever was away for longer learns it from the end of the stream.
+const AWAY_BLOCKS_MAX: u64 = 64;
+
 /// Where the events of a call are.
 pub(super) const PATH: &str = "/api/calls/{id}/events";
 
@@ -66,12 +70,14 @@ struct CallEvents {
     ready: VecDeque<Bytes>,
     /// Whether nothing comes after what is to be sent.
     is_over: bool,
+    /// If the call is settled, a block after which nothing happens to it.
+    last: Option<u64>,
     ping: Interval,
     _place: StreamSlot,
 }
 
 impl CallEvents {
-    /// None if the call is settled and the client has seen it.
+    /// None if the call is settled and the client has seen everything.
     async fn open(
         rest: &Rest,
         client: Client,
@@ -88,13 +94,10 @@ impl CallEvents {
         let state = rest.context().read(&client, read).await?;
         // What is in the record may not be announced yet.
         let newest = rest.ports().chain.tip().height.max(tip);
-        if state.settled && seen.is_some_and(|seen| seen >= newest) {
-            return Ok(None);
-        }
         let filter = EventFilter { call_id: Some(HashText(call_id)), ..EventFilter::default() };
         let hello = json!({ "height": tip, "call": state });
         let hello_id = seen.unwrap_or(tip);
-        Ok(Some(Self {
+        let mut listener = Self {
             heights,
             filter: Arc::new(Filter::new(EventKind::Calls, filter)?),
             next: Cursor::at(hello_id.saturating_add(1)),
@@ -102,11 +105,28 @@ impl CallEvents {
             meter: Meter::default(),
             ready: VecDeque::from([event(Some(hello_id), "hello", &hello).into()]),
             is_over: state.settled && seen.is_none(),
+            last: state.settled.then_some(newest),
             ping: interval_at(tokio::time::Instant::now() + PING, PING),
             rest: rest.clone(),
             client,
             _place: place,
-        }))
+        };
+        let knows_all = seen.is_some() && listener.finds_nothing(tip).await?;
+        Ok(Some(listener).filter(|_| !knows_all))
+    }
+
+    /// Whether nothing happened to a settled call since what the client has seen, as far as that is soon
+    /// found out.
+    async fn finds_nothing(&mut self, tip: u64) -> Result<bool, RpcError> {
+        let Some(last) = self.last else { return Ok(false) };
+        if tip.saturating_sub(self.next.height) >= AWAY_BLOCKS_MAX {
+            return Ok(false);
+        }
+        let greeted = self.ready.len();
+        while self.next.height <= tip && self.ready.len() == greeted {
+            self.look(tip).await?;
+        }
+        Ok(self.ready.len() == greeted && self.next.height > last)
     }
 
     async fn next(&mut self) -> Option<Bytes> {
@@ -123,16 +143,23 @@ impl CallEvents {
                 self.look(tip).await.ok()?;
                 continue;
             }
+            if self.last.is_some_and(|last| self.next.height > last) {
+                // The client has seen the end before; with the id of this it need not come again.
+                self.is_over = true;
+                return Some(self.pinged());
+            }
             self.is_live = true;
             tokio::select! {
                 () = shutdown.cancelled() => return None,
                 changed = self.heights.changed() => changed.ok()?,
-                _ = self.ping.tick() => {
-                    let (seen, ts) = (self.seen(), self.rest.ports().clock.now_ms());
-                    return Some(event(seen, "ping", &json!({ "ts": ts })).into());
-                }
+                _ = self.ping.tick() => return Some(self.pinged()),
             }
         }
+    }
+
+    fn pinged(&self) -> Bytes {
+        let (seen, ts) = (self.seen(), self.rest.ports().clock.now_ms());
+        event(seen, "ping", &json!({ "ts": ts })).into()
     }
 
     /// The last block of which everything was told; none in the midst of one.
