@@ -1,10 +1,12 @@
 //! Calls of agents: read in every phase, listed, waited for, followed, and what they are drawn with.
 
-use fixtures::{EXECUTOR, MANIFEST, SALT, bond, judge, judge_of, offer, register_judge, retire};
+use fixtures::{MANIFEST, SALT, appeal, bond, judge, judge_of, offer, register_judge, retire};
 use jsonrpsee::core::client::ClientT;
 use jsonrpsee::rpc_params;
 use serde_json::{Value, json};
+use types::agent::ExecutorId;
 use types::ids;
+use types::params::EMBEDDED_MODEL;
 use types::randomness::Input;
 use types::tx::{AgentCall, CallReveal};
 use types::vrf::Proof;
@@ -24,17 +26,23 @@ fn agent() -> Hash {
     judge_of(key(OWNER).address())
 }
 
-fn register() -> Body {
-    register_judge(key(OWNER).address(), judge(MANIFEST, ""))
+fn register(model: Hash) -> Body {
+    register_judge(key(OWNER).address(), judge(model, ""))
 }
 
 /// A chain on which the agent is there, and three miners offer to run it.
 async fn market() -> TestServer {
+    market_of(MANIFEST, &MEMBERS).await
+}
+
+/// The same for an agent of this model and these miners.
+async fn market_of(manifest: Hash, miners: &[u8]) -> TestServer {
     let server = TestServer::start_v8().await;
-    server.send(&signed(&key(OWNER), 0, &register())).await;
-    for seed in MEMBERS {
-        server.send(&signed(&key(seed), 0, &bond(10_000_000))).await;
-        server.send(&signed(&key(seed), 1, &offer(EXECUTOR, 9, PRICES).into())).await;
+    server.send(&signed(&key(OWNER), 0, &register(manifest))).await;
+    let executor = ExecutorId::Model { manifest };
+    for seed in miners {
+        server.send(&signed(&key(*seed), 0, &bond(10_000_000))).await;
+        server.send(&signed(&key(*seed), 1, &offer(executor, 9, PRICES).into())).await;
     }
     server.world.commit();
     server
@@ -182,6 +190,47 @@ async fn the_answer_of_a_threshold_is_every_success_by_member() {
 }
 
 #[tokio::test]
+async fn during_an_appeal_only_the_bonds_of_members_that_are_counted_stand_behind_the_answer() {
+    let miners = [11, 12, 13, 14];
+    // Decisions of agents with this model can be appealed.
+    let server = market_of(EMBEDDED_MODEL, &miners).await;
+    let one = AgentCall { committee_size: 1, appealable: Some(true), ..body(0) };
+    let call_id = ask(&server, 0, one).await;
+    // The members of the new round commit to a yes, and the first ones reveal it.
+    let go_on = async |round: u8, revealing: usize| {
+        server.world.commit();
+        let drawn = get(&server, call_id).await["rounds"][usize::from(round)]["members"].take();
+        let drawn = drawn.as_array().unwrap().iter().map(|it| it["address"].clone());
+        let drawn: Vec<Value> = drawn.collect();
+        let members =
+            miners.map(key).into_iter().filter(|key| drawn.contains(&json!(key.address())));
+        let shown = CallReveal { round, ..reveal(call_id, b"yes") };
+        let members: Vec<_> = members.collect();
+        for member in &members {
+            let commit = fixtures::commit(member.address(), &shown);
+            server.send(&signed(member, 2, &commit.into())).await;
+        }
+        server.world.commit();
+        for member in &members[..revealing] {
+            server.send(&signed(member, 3, &Body::CallReveal(shown.clone()))).await;
+        }
+        server.world.commit();
+    };
+    go_on(0, 1).await;
+    let expected = json!({"status": "success", "settled": false, "agreeing": 1,
+        "bondBehind": "10000000"});
+    assert_has(&get(&server, call_id).await, &expected);
+    server.send(&signed(&key(OWNER), 1, &appeal(call_id))).await;
+    server.world.commit();
+    go_on(1, 2).await;
+    let told = get(&server, call_id).await;
+    let expected = json!({"status": "revealing", "agreeing": 1, "bondBehind": "10000000"});
+    assert_has(&told, &expected);
+    let of_second = told["rounds"][1]["members"].as_array().unwrap();
+    assert!(of_second.iter().all(|member| member.get("agreed").is_none()), "{told}");
+}
+
+#[tokio::test]
 async fn texts_that_are_not_here_are_left_out_with_a_note() {
     let server = market().await;
     let call_id = ask(&server, 0, body(0)).await;
@@ -309,7 +358,7 @@ async fn agents_are_told_of_when_they_are_registered_and_retired() {
     let client = server.websocket().await;
     let filter = json!({"owner": address(OWNER), "fromBlock": 1});
     let mut events = subscribe(&client, "agents", filter).await;
-    server.send(&signed(&key(OWNER), 0, &register())).await;
+    server.send(&signed(&key(OWNER), 0, &register(MANIFEST))).await;
     server.send(&signed(&key(OWNER), 1, &retire(agent()))).await;
     server.world.commit();
     assert_has(&next(&mut events).await, &json!({"event": "registered", "version": "1.0.0"}));

@@ -31,14 +31,11 @@ pub(super) fn call_view(ports: &Ports, entry: CallEntry) -> Result<CallView, Rpc
         };
         round.members = Some(of_round.map(view).collect());
     }
-    let agreeing = || members.iter().filter(|(_, member)| agrees(&call, member));
     if let Some(answer) = &mut state.answer {
-        answer.result = agreeing().find_map(|(_, member)| result(member, &texts));
+        let mut agreeing = members.iter().filter(|(_, member)| agrees(&call, member));
+        answer.result = agreeing.find_map(|(_, member)| result(member, &texts));
     }
-    if state.answer.is_some() || state.agreeing.is_some() {
-        let sum = agreeing().fold(0, |sum: u64, (_, it)| sum.saturating_add(it.bond.get()));
-        state.bond_behind = state.bond_behind.or_else(|| Some(Amount::new(sum)));
-    }
+    state.bond_behind = state.bond_behind.or_else(|| bond_behind(&call, &members));
     let request = texts.get(&call.request).map(|tx| (tx.hash(), payload(tx)));
     let (request_tx, payload) = request.unzip();
     Ok(CallView {
@@ -100,6 +97,16 @@ fn places(call: &Call, members: &[(Address, CallMember)]) -> Vec<TxLocation> {
     places.extend(revealed(true).take(one));
     places.extend(revealed(false));
     places
+}
+
+/// The bonds behind the standing answer of a call that is not settled: those of the members that `agreeing`
+/// counts, who gave it in the round that was decided by it. A second round may still be under way.
+fn bond_behind(call: &Call, members: &[(Address, CallMember)]) -> Option<Amount> {
+    let decided = call.rounds.iter().rposition(|round| round.group.is_some())?;
+    let of_round = members.iter().filter(|(_, member)| usize::from(member.round) == decided);
+    let agreeing = of_round.filter(|(_, member)| agrees(call, member));
+    let sum = agreeing.fold(0, |sum: u64, (_, member)| sum.saturating_add(member.bond.get()));
+    Some(Amount::new(sum))
 }
 
 /// Whether a member gave the standing answer.
