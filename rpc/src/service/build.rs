@@ -212,9 +212,14 @@ fn write(context: &Context, sender: &Sender, body: &Body) -> Result<Built, RpcEr
         height: ports.chain.tip().height.saturating_add(1),
     };
     let tx = check::verify_unsigned(tx, &rules)?;
-    let NextRules { params, base_fee, .. } = ports.rules.next_rules()?;
+    let NextRules { height, v7_from: _, v8_from, params, base_fee } = ports.rules.next_rules()?;
     if base_fee.is_some() {
         check::check_v7(&tx, &params)?;
+    }
+    if v8_from.is_some_and(|from| height >= from) {
+        check::check_v8(&tx, &params)?;
+    } else {
+        check::check_before_v8(&tx)?;
     }
     let payload = unsigned.payload().to_owned();
     Ok(Built {

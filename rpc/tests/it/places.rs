@@ -133,6 +133,32 @@ async fn builders_write_what_a_place_may_cost() {
 }
 
 #[tokio::test]
+async fn builders_reject_what_the_rules_of_the_next_block_do_not_allow() {
+    const METHOD: &str = "ombra_buildAgentRequest";
+    let ask = |name: &str, value: Value| {
+        let mut request = json!({"from": key(1).address(), "publicKey": key(1).public_key(),
+            "prompt": "a question", "maxFee": "10000", "maxSteps": 1});
+        request[name] = value;
+        request
+    };
+    let refused = (-32050, "INVALID_FIELD");
+    let [before_v7, before_v8] = [TestServer::start().await, TestServer::start_v7().await];
+    let v8 = TestServer::start_v8().await;
+    let long = ask("toolsWhitelist", json!(["t".repeat(65)]));
+    for server in [&before_v7, &before_v8] {
+        let data = server.refused(METHOD, long.clone(), refused).await;
+        assert_eq!(data["field"], "toolsWhitelist");
+    }
+    v8.result(METHOD, long).await;
+    for version in [String::new(), "1".repeat(65)] {
+        let mut request = ask("agentId", json!(Hash::ZERO));
+        request["agentVersion"] = json!(version);
+        let data = v8.refused(METHOD, request, refused).await;
+        assert_eq!(data["field"], "agentVersion");
+    }
+}
+
+#[tokio::test]
 async fn votes_show_until_they_are_decided_and_cost_nothing_the_first_time_in_a_block() {
     let server = TestServer::start_v7().await;
     let vote =
