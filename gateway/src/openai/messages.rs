@@ -1,5 +1,6 @@
 //! The messages of a request, as the envelope has them.
 
+use agent::methods::MESSAGES_MAX;
 use serde_json::{Map, Value, json};
 
 use super::calls;
@@ -16,6 +17,12 @@ pub(super) fn read(given: &Value) -> Result<Value, ApiFault> {
         let message = "messages: expected an array of at least one message";
         return Err(ApiFault::parameter("messages", message));
     };
+    // Before any is looked at: a body can hold a hundred thousand of them.
+    if list.len() > MESSAGES_MAX {
+        let got = list.len();
+        let message = format!("messages: expected at most {MESSAGES_MAX} messages, got {got}");
+        return Err(ApiFault::parameter("messages", message));
+    }
     let read = |(place, value)| message(&format!("messages[{place}]"), value);
     let read: Vec<Value> = list.iter().enumerate().map(read).collect::<Result<_, _>>()?;
     calls::check(&read)?;

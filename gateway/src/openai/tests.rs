@@ -1,5 +1,6 @@
 //! What is understood of requests, what is refused, and what answers look like.
 
+use agent::methods::{DECLARED_MAX, MESSAGES_MAX};
 use serde_json::{Value, json};
 
 use super::chunks::Head;
@@ -117,6 +118,28 @@ fn what_cannot_be_honoured_is_refused_by_its_name() {
         let expected = (400, Some(param), code);
         assert_eq!(expected, (fault.status, fault.param.as_deref(), fault.code), "{name}: {value}");
     }
+}
+
+#[test]
+fn too_many_functions_or_messages_are_refused_before_any_is_read() {
+    // Each of them is wrong in itself.
+    let many = |count: usize| json!(vec![Value::Null; count]);
+    for (name, most) in [("tools", DECLARED_MAX), ("messages", MESSAGES_MAX)] {
+        let too_many = ask(&with(name, many(most + 1))).unwrap_err();
+        assert_eq!((400, Some(name)), (too_many.status, too_many.param.as_deref()));
+        let expected = format!("{name}: expected at most {most} ");
+        assert!(too_many.message.starts_with(&expected), "{}", too_many.message);
+        let first = ask(&with(name, many(most))).unwrap_err();
+        assert_eq!(Some(format!("{name}[0]")), first.param);
+    }
+}
+
+#[test]
+fn as_many_functions_as_miners_take_are_read() {
+    let tool = |number| json!({ "type": "function", "function": { "name": format!("f{number}") } });
+    let tools: Vec<Value> = (0..DECLARED_MAX).map(tool).collect();
+    let asked = ask(&with("tools", json!(tools))).unwrap();
+    assert_eq!(Some(DECLARED_MAX), asked.args["functions"].as_array().map(Vec::len));
 }
 
 #[test]

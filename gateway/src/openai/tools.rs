@@ -1,5 +1,8 @@
 //! Functions, the choice between them, and the form of an answer, as the envelope has them.
 
+use std::collections::BTreeSet;
+
+use agent::methods::DECLARED_MAX;
 use serde_json::{Map, Value, json};
 
 use super::fault::ApiFault;
@@ -11,10 +14,16 @@ pub(super) fn functions(given: Option<&Value>) -> Result<Vec<Value>, ApiFault> {
     let Some(list) = given.as_array() else {
         return Err(ApiFault::parameter("tools", "tools: expected an array of functions"));
     };
-    let mut functions: Vec<Value> = Vec::new();
+    // Before any is looked at: a body can hold a hundred thousand of them.
+    if list.len() > DECLARED_MAX {
+        let got = list.len();
+        let message = format!("tools: expected at most {DECLARED_MAX} functions, got {got}");
+        return Err(ApiFault::parameter("tools", message));
+    }
+    let (mut functions, mut names) = (Vec::with_capacity(list.len()), BTreeSet::new());
     for (place, value) in list.iter().enumerate() {
-        let read = function(&format!("tools[{place}]"), value)?;
-        if functions.iter().any(|other| other.get("name") == read.get("name")) {
+        let (name, read) = function(&format!("tools[{place}]"), value)?;
+        if !names.insert(name) {
             let param = format!("tools[{place}].function.name");
             let message = format!("{param}: another function has this name");
             return Err(ApiFault::parameter(param, message));
@@ -42,7 +51,8 @@ fn check_name(param: &str, name: &str) -> Result<(), ApiFault> {
     Err(ApiFault::parameter(param, message))
 }
 
-fn function(param: &str, value: &Value) -> Result<Value, ApiFault> {
+/// A function and its name.
+fn function(param: &str, value: &Value) -> Result<(String, Value), ApiFault> {
     let tool = object(param, value)?;
     let kind = tool.get("type").and_then(Value::as_str).unwrap_or("function");
     if kind != "function" {
@@ -69,7 +79,8 @@ fn function(param: &str, value: &Value) -> Result<Value, ApiFault> {
         Some(schema) => Value::Object(object(&format!("{param}.parameters"), schema)?.clone()),
     };
     let description = description.unwrap_or_default();
-    Ok(json!({ "name": name, "description": description, "parameters": parameters }))
+    let read = json!({ "name": name, "description": description, "parameters": parameters });
+    Ok((name, read))
 }
 
 /// Reads the member `tool_choice`.
