@@ -1,10 +1,19 @@
-//! What the tests of this crate share: a clock, somebody who counts, and requests with their records.
+//! What the tests of this crate share: a clock, somebody who counts, a node, and requests with their
+//! records.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use agent::clock::Clock;
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
 use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 use types::Hash;
 
 use crate::keys::{Key, KeyId, hash_of};
@@ -50,6 +59,69 @@ impl Told {
     pub(crate) fn news(&self) -> Vec<Event> {
         std::mem::take(&mut *self.0.lock())
     }
+}
+
+/// What is waited for happens within this time, or not at all.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// A node that answers what a test tells it to. Whoever calls another method waits until the test says what
+/// it answers.
+#[derive(Debug)]
+pub(crate) struct FakeNode {
+    url: String,
+    /// The answers by their methods.
+    answers: watch::Sender<BTreeMap<&'static str, Value>>,
+    /// The methods that were called.
+    asked: watch::Sender<Vec<String>>,
+}
+
+impl FakeNode {
+    pub(crate) async fn start() -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (answers, asked) = (watch::Sender::default(), watch::Sender::default());
+        let node = Arc::new(Self { url, answers, asked });
+        let routes = Router::new().route("/", post(answered)).with_state(Arc::clone(&node));
+        tokio::spawn(axum::serve(listener, routes).into_future());
+        node
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// From now on the method has this result.
+    pub(crate) fn answers(&self, method: &'static str, result: Value) {
+        let answer = json!({ "result": result });
+        self.answers.send_modify(|it| drop(it.insert(method, answer)));
+    }
+
+    /// From now on the method has this error of docs/rpc.md, with this code in its data.
+    pub(crate) fn refuses(&self, method: &'static str, number: i32, code: &str) {
+        let data = json!({ "code": code });
+        let answer = json!({ "error": { "code": number, "message": code, "data": data } });
+        self.answers.send_modify(|it| drop(it.insert(method, answer)));
+    }
+
+    /// Waits until the method is called, or was called before.
+    pub(crate) async fn is_asked(&self, method: &str) {
+        let mut asked = self.asked.subscribe();
+        let is_asked = asked.wait_for(|all| all.iter().any(|it| it == method));
+        drop(tokio::time::timeout(SOON, is_asked).await.expect("the node is asked"));
+    }
+}
+
+async fn answered(State(node): State<Arc<FakeNode>>, Json(call): Json<Value>) -> Json<Value> {
+    let method = call["method"].as_str().unwrap_or_default().to_owned();
+    node.asked.send_modify(|all| all.push(method.clone()));
+    let mut answers = node.answers.subscribe();
+    let mut answer = {
+        let known = answers.wait_for(|it| it.contains_key(&*method)).await.unwrap();
+        known.get(&*method).cloned().unwrap_or_default()
+    };
+    answer["jsonrpc"] = json!("2.0");
+    answer["id"] = call["id"].clone();
+    Json(answer)
 }
 
 /// A request for a run that may cost so much.

@@ -1,6 +1,9 @@
 //! Moving money away that no request needs.
 
-use miner::outbox::{Halt, Verdict, patiently};
+use std::sync::Arc;
+
+use miner::outbox::{Halt, Turn, Verdict, patiently};
+use tokio::sync::oneshot;
 use types::tx::Transfer;
 use types::{Address, Amount, Body, Hash};
 
@@ -45,9 +48,53 @@ impl RequestService {
     /// Moves money to an address: all that no request needs, or so much of it. Answers the transaction,
     /// which is in a block then, and how much it moved.
     ///
+    /// Whoever stops waiting calls off what is not signed yet. What is signed is brought to its end: later
+    /// transactions wait for its nonce.
+    ///
     /// # Errors
     /// When there is not so much, or the chain refuses.
-    pub async fn drain(&self, to: Address, micro: Option<u64>) -> Result<(Hash, u64), DrainFault> {
+    pub async fn drain(
+        self: &Arc<Self>,
+        to: Address,
+        micro: Option<u64>,
+    ) -> Result<(Hash, u64), DrainFault> {
+        let service = Arc::clone(self);
+        let (mut give, taken) = oneshot::channel();
+        self.tasks.spawn(async move {
+            let moved = Box::pin(service.move_away((to, micro), &mut give)).await;
+            // Whoever went away does not want to know.
+            drop(give.send(moved));
+        });
+        taken.await.unwrap_or(Err(DrainFault::Ended))
+    }
+
+    /// Moves money while somebody waits for it; once it is signed, whoever waits.
+    async fn move_away(
+        &self,
+        (to, micro): (Address, Option<u64>),
+        asker: &mut oneshot::Sender<Result<(Hash, u64), DrainFault>>,
+    ) -> Result<(Hash, u64), DrainFault> {
+        let signing = async {
+            let (turn, micro) = self.turn_to_drain(micro).await?;
+            let body = Body::Transfer(Transfer::new(to, Amount::new(micro), Amount::ZERO));
+            let slip = turn.sign(&body).await?;
+            Ok::<_, DrainFault>((turn, slip, micro))
+        };
+        let (turn, slip, micro) = tokio::select! {
+            biased;
+            () = asker.closed() => return Err(DrainFault::Ended),
+            signed = signing => signed?,
+        };
+        let sign = self.store.sign(&slip, About::Drain { to, micro }, None);
+        sign.await.map_err(Halt::from)?;
+        match turn.send(&slip).await? {
+            Verdict::Included { .. } => Ok((slip.hash, micro)),
+            Verdict::Refused(code) => Err(DrainFault::Refused(code)),
+        }
+    }
+
+    /// The right to sign, and how much is to be moved.
+    async fn turn_to_drain(&self, micro: Option<u64>) -> Result<(Turn<'_>, u64), DrainFault> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => return Err(DrainFault::Ended),
@@ -59,14 +106,7 @@ impl RequestService {
         if micro == 0 || micro > left_micro {
             return Err(DrainFault::TooMuch { left_micro });
         }
-        let body = Body::Transfer(Transfer::new(to, Amount::new(micro), Amount::ZERO));
-        let slip = turn.sign(&body).await?;
-        let sign = self.store.sign(&slip, About::Drain { to, micro }, None);
-        sign.await.map_err(Halt::from)?;
-        match turn.send(&slip).await? {
-            Verdict::Included { .. } => Ok((slip.hash, micro)),
-            Verdict::Refused(code) => Err(DrainFault::Refused(code)),
-        }
+        Ok((turn, micro))
     }
 
     /// What no request needs, without what the transfer itself may cost.

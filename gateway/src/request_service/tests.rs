@@ -1,13 +1,13 @@
-//! Clients that hang up while their requests are taken in.
+//! Clients that hang up while their requests are taken in, and operators that do.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::clock::Clock;
 use miner::chain::client::Node as MinersNode;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use types::Keypair;
+use types::{Address, Hash, Keypair};
 use wallet::Client;
 
 use super::{Job, Parts, RequestService};
@@ -18,15 +18,19 @@ use crate::question::Question;
 use crate::record::{Delivery, RequestId};
 use crate::settings::Settings;
 use crate::store::Store;
-use crate::testing::{TestClock, wants};
+use crate::testing::{FakeNode, NOW_MS, SOON, TestClock, wants};
 
 /// A service whose node is away.
 fn service(folder: &TempDir) -> Arc<RequestService> {
+    service_at(folder, "http://127.0.0.1:9")
+}
+
+fn service_at(folder: &TempDir, url: &str) -> Arc<RequestService> {
     let key = Keypair::from_seed(&[7; 32]);
     let clock: Arc<dyn Clock> = TestClock::new();
     let path = folder.path().join("store");
     let store = Store::open(&path, key.address(), None, Arc::clone(&clock)).unwrap();
-    let client = Client::new("http://127.0.0.1:9").unwrap();
+    let client = Client::new(url).unwrap();
     let node = Node::new(client.clone(), MinersNode::new(client).unwrap());
     let (settings, stop) = (Settings::default(), CancellationToken::new());
     let (store, chain_id, pinned) = (Arc::new(store), "ombra-dev".to_owned(), Vec::new());
@@ -45,16 +49,80 @@ async fn who_hangs_up_while_the_request_is_taken_in_is_known_to_be_gone() {
             std::pin::pin!(service.take(wants(&key, "body", 1_100), Job::Ask(question)));
         assert!(futures::poll!(&mut taking).is_pending());
     }
-    let is_known = async {
-        loop {
-            let record = service.store.request(RequestId(1)).unwrap();
-            if record.is_some_and(|it| it.delivery == Delivery::Lost) {
-                return;
-            }
+    let is_lost = || {
+        let record = service.store.request(RequestId(1)).unwrap();
+        record.is_some_and(|it| it.delivery == Delivery::Lost)
+    };
+    let known = until(is_lost).await;
+    service.stop.cancel();
+    assert!(known, "the request is said to be waited for, and nobody does");
+}
+
+/// Waits until it is so; whether it is.
+async fn until(is_so: impl Fn() -> bool) -> bool {
+    let waits = async {
+        while !is_so() {
             tokio::task::yield_now().await;
         }
     };
-    let known = tokio::time::timeout(Duration::from_secs(10), is_known).await;
+    tokio::time::timeout(SOON, waits).await.is_ok()
+}
+
+/// A node whose chain is at its first blocks, and whose wallet has money.
+async fn rich_node() -> Arc<FakeNode> {
+    let node = FakeNode::start().await;
+    node.answers(
+        "ombra_chainInfo",
+        json!({
+            "chainId": "ombra-dev", "genesisHash": Hash::ZERO, "height": 9,
+            "latestBlockHash": Hash::ZERO, "latestBlockTime": NOW_MS,
+        }),
+    );
+    node.answers(
+        "ombra_getAccount",
+        json!({
+            "address": Keypair::from_seed(&[7; 32]).address(), "nonce": 3, "pendingNonce": 3,
+            "balance": "1000000", "pendingBalance": "1000000",
+        }),
+    );
+    node.answers("ombra_feeSchedule", json!({ "baseFee": "10" }));
+    node
+}
+
+const OTHER: Address = Address::new([8; 20]);
+
+#[tokio::test]
+async fn a_signed_transfer_goes_on_though_its_operator_hung_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    service.recovered.cancel();
+    tokio::select! {
+        moved = service.drain(OTHER, Some(5)) => panic!("the node did not answer yet: {moved:?}"),
+        () = node.is_asked("ombra_sendTransaction") => (),
+    }
+    // The drain is dropped, as it is when the operator presses ctrl-C.
+    assert_eq!(1, service.store.outbox().unwrap().len());
+    node.answers("ombra_sendTransaction", json!({}));
+    node.answers("ombra_waitForTransaction", json!({ "hash": Hash::ZERO, "status": "included" }));
+    let has_fate = until(|| service.store.outbox().unwrap().is_empty()).await;
     service.stop.cancel();
-    known.expect("the request is said to be waited for, and nobody does");
+    assert!(has_fate, "everything after the transfer waits for its nonce");
+    assert_eq!(1, service.store.loose().unwrap().len());
+}
+
+#[tokio::test]
+async fn a_transfer_is_not_signed_once_its_operator_hung_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = FakeNode::start().await;
+    let service = service_at(&folder, node.url());
+    service.recovered.cancel();
+    tokio::select! {
+        moved = service.drain(OTHER, Some(5)) => panic!("the node did not answer yet: {moved:?}"),
+        () = node.is_asked("ombra_getAccount") => (),
+    }
+    let is_called_off = until(|| service.tasks.is_empty()).await;
+    service.stop.cancel();
+    assert!(is_called_off, "somebody waits for the node");
+    assert_eq!(0, service.store.outbox().unwrap().len());
 }
