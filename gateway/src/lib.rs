@@ -23,6 +23,7 @@
 
 mod arguments;
 mod audit;
+mod body_turns;
 pub mod books;
 pub mod chain;
 mod chain_events;

@@ -85,7 +85,7 @@ async fn answer(
     let began = Instant::now();
     let key = authentication::key(service, headers)?;
     let Path(path) = path.map_err(|error| not_a_path(&error))?;
-    let body = body::read(headers, body, service.settings.request_bytes_max).await?;
+    let body = body::read(service, key.id, (headers, body)).await?;
     let asked = asked(path, &body)?;
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (asked.digest(), is_retry(headers));

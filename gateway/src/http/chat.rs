@@ -53,7 +53,7 @@ async fn answer(
 ) -> Result<Response, ApiFault> {
     let began = Instant::now();
     let key = authentication::key(service, headers)?;
-    let body = body::read(headers, body, service.settings.request_bytes_max).await?;
+    let body = body::read(service, key.id, (headers, body)).await?;
     let asked = openai::parse(&body)?;
     if let Some(name) = asked.ignored.first().filter(|_| key.limits.strict) {
         let message = format!("{name} has no effect here, and this key is strict");

@@ -21,6 +21,7 @@ mod lists;
 mod page;
 mod server;
 mod stream;
+mod timed_stream;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -16,14 +16,23 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::routes;
-use crate::operate::One;
+use super::timed_stream::TimedStream;
 use crate::request_service::RequestService;
 
 /// Connections at once: several for each of the streams that a machine can serve, and fewer than a
 /// process may have files.
 const CONNECTIONS_MAX: usize = 800;
-/// How long a client may take for the headers of a request.
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long clients may take.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// For the headers of a request, from the connection or the answer before it on.
+    headers: Duration,
+    /// To take some of what is written to them.
+    write: Duration,
+}
+
+const PATIENCE: Patience =
+    Patience { headers: Duration::from_secs(30), write: Duration::from_secs(60) };
 /// A pause after a connection that could not be accepted, for want of file handles for example.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long what is being answered may take when the gateway stops.
@@ -67,7 +76,11 @@ impl Server {
             match accepted {
                 Ok((stream, place)) => {
                     let places = (place, number.one());
-                    tasks.spawn(connection(stream, places, routes.clone(), graceful.watcher()));
+                    let serving = connection(stream, routes.clone(), graceful.watcher(), PATIENCE);
+                    tasks.spawn(async move {
+                        serving.await;
+                        drop(places);
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -91,17 +104,61 @@ async fn accept(
     Ok((stream, place))
 }
 
-async fn connection(
-    stream: TcpStream,
-    places: (OwnedSemaphorePermit, One),
-    routes: Router,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT);
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+async fn connection(stream: TcpStream, routes: Router, watcher: Watcher, patience: Patience) {
+    // A builder for several versions would wait for the first bytes of a connection without a limit.
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience.headers);
+    let stream = TokioIo::new(TimedStream::new(stream, patience.write));
+    let serving = builder.serve_connection(stream, TowerToHyperService::new(routes));
     if let Err(error) = watcher.watch(serving).await {
         tracing::debug!(%error, "a connection broke");
     }
-    drop(places);
+}
+
+#[cfg(test)]
+mod tests {
+    //! Clients that do nothing, and keep their places by it.
+
+    use axum::body::Body;
+    use axum::routing::get;
+    use bytes::Bytes;
+    use futures::stream;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::testing::SOON;
+
+    /// Serves a client these routes; whether that has ended soon. The client is given back with it.
+    async fn served(routes: Router, patience: Patience, sends: &[u8]) -> (TcpStream, bool) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        client.write_all(sends).await.unwrap();
+        let graceful = GracefulShutdown::new();
+        let serving = connection(stream, routes, graceful.watcher(), patience);
+        let has_ended = timeout(SOON, serving).await.is_ok();
+        drop(graceful);
+        (client, has_ended)
+    }
+
+    #[tokio::test]
+    async fn a_client_that_sends_nothing_is_given_up() {
+        let patience = Patience { headers: SOON / 1_000, ..PATIENCE };
+        let (_client, has_ended) = served(Router::new(), patience, b"").await;
+        assert!(has_ended, "it keeps its place for ever");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_its_answer_is_given_up() {
+        let endless = || async {
+            let part = Ok::<_, std::convert::Infallible>(Bytes::from_static(&[b'x'; 65_536]));
+            Body::from_stream(stream::repeat(part))
+        };
+        let (routes, patience) =
+            (Router::new().route("/", get(endless)), Patience { write: SOON / 1_000, ..PATIENCE });
+        let asks = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let (_client, has_ended) = served(routes, patience, asks).await;
+        assert!(has_ended, "it keeps its place for ever");
+    }
 }

@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use super::{Access, Server};
 use crate::http::authentication::key;
-use crate::http::body::fault;
+use crate::http::body::{fault, in_turn};
 use crate::operate::{Asking, Interface};
 use crate::request_service::RequestService;
 
@@ -48,13 +48,18 @@ fn with_port(origin: &str) -> String {
 /// Lets requests in that have a key, and puts it into them.
 pub(crate) async fn guard(
     State(service): State<Arc<RequestService>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
     match key(&service, request.headers()) {
         Ok(key) => {
-            request.extensions_mut().insert(key);
-            next.run(request).await
+            let (mut parts, body) = request.into_parts();
+            let body = match in_turn(&service, key.id, body).await {
+                Ok(body) => body,
+                Err(late) => return fault(&late),
+            };
+            parts.extensions.insert(key);
+            next.run(Request::from_parts(parts, body)).await
         }
         Err(wrong) => {
             Asking::over(Interface::Mcp, &service.store.meter.counters).failed(&wrong);

@@ -1,5 +1,7 @@
 //! Faults as the interface tells them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::money::Refused;
@@ -64,6 +66,14 @@ impl ApiFault {
     pub fn too_long(bytes_max: usize) -> Self {
         let message = format!("the body is too long: expected at most {bytes_max} bytes");
         Self::new(413, INVALID, "request_too_large", message)
+    }
+
+    /// A body that did not arrive in time.
+    #[must_use]
+    pub fn body_late(most: Duration) -> Self {
+        let message =
+            format!("the body did not arrive in time: expected all of it within {most:?}");
+        Self::new(408, INVALID, "request_timeout", message)
     }
 
     /// A body of another type.

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use types::{Address, Keypair};
 
 use super::Progress;
+use crate::body_turns::BodyTurns;
 use crate::chain::{Node, PRICES_LAST};
 use crate::chain_events::ChainEvents;
 use crate::market::{Agents, CallQuestion, Pinned};
@@ -90,6 +91,7 @@ pub struct RequestService {
     /// Held while a request is taken in, by its body: whoever repeats it finds its worker.
     pub(super) arrivals: [tokio::sync::Mutex<()>; ARRIVALS_AT_ONCE],
     pub(super) tasks: TaskTracker,
+    pub(crate) body_turns: BodyTurns,
     pub(crate) watch: Watch,
 }
 
@@ -124,6 +126,7 @@ impl RequestService {
             blobs: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             arrivals: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             tasks: TaskTracker::new(),
+            body_turns: BodyTurns::default(),
             watch: Watch::default(),
         })
     }
