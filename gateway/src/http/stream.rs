@@ -21,6 +21,13 @@ use crate::request_service::{Answered, Ended, Progress};
 
 /// The longest silence.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// The shortest silence, however short the client waits: comments must not keep the gateway busy.
+const SILENCE_MIN: Duration = Duration::from_millis(500);
+
+/// How long a stream may be silent whose client waits so long for a byte, if it says so.
+fn silence(read_timeout: Option<Duration>) -> Duration {
+    read_timeout.map_or(SILENCE_MAX, |time| (time / 2).clamp(SILENCE_MIN, SILENCE_MAX))
+}
 
 /// What a stream may say while somebody works on its answer.
 struct Pulse {
@@ -81,7 +88,7 @@ pub(super) fn open(
     connection: Connection,
 ) -> Response {
     let Opening { model, includes_usage, read_timeout } = opening;
-    let silence = read_timeout.map_or(SILENCE_MAX, |time| SILENCE_MAX.min(time / 2));
+    let silence = silence(read_timeout);
     let one = connection.streams();
     let state = State {
         head: None,
@@ -189,6 +196,15 @@ mod tests {
     use tokio::time::{interval, timeout};
 
     use super::*;
+
+    #[test]
+    fn a_silence_is_half_of_what_a_client_waits_within_bounds() {
+        for (seconds, expected) in [(0.01, 0.5), (1.0, 0.5), (5.0, 2.5), (600.0, 10.0)] {
+            let told = silence(Some(Duration::from_secs_f64(seconds)));
+            assert_eq!(Duration::from_secs_f64(expected), told, "{seconds}");
+        }
+        assert_eq!(SILENCE_MAX, silence(None));
+    }
 
     #[tokio::test]
     async fn a_silence_is_broken_though_the_run_is_looked_at_more_often() {
