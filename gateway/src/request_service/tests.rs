@@ -15,7 +15,7 @@ use crate::chain::Node;
 use crate::model::Model;
 use crate::money::Limits;
 use crate::question::Question;
-use crate::record::{Delivery, RequestId};
+use crate::record::{Delivery, Phase, RequestId, Unpaid};
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::testing::{FakeNode, NOW_MS, SOON, TestClock, wants};
@@ -42,11 +42,9 @@ async fn who_hangs_up_while_the_request_is_taken_in_is_known_to_be_gone() {
     let folder = tempfile::tempdir().unwrap();
     let service = service(&folder);
     let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
-    let (prompt, blob, model) = ("{}".to_owned(), None, Model::Any);
-    let question = Question { prompt, blob, model, max_fee_micro: 1_000, steps_max: 1 };
     {
         let mut taking =
-            std::pin::pin!(service.take(wants(&key, "body", 1_100), Job::Ask(question)));
+            std::pin::pin!(service.take(wants(&key, "body", 1_100), Job::Ask(question(None))));
         assert!(futures::poll!(&mut taking).is_pending());
     }
     let is_lost = || {
@@ -56,6 +54,12 @@ async fn who_hangs_up_while_the_request_is_taken_in_is_known_to_be_gone() {
     let known = until(is_lost).await;
     service.stop.cancel();
     assert!(known, "the request is said to be waited for, and nobody does");
+}
+
+/// A question, with a blob if it is long.
+fn question(blob: Option<&str>) -> Question {
+    let (prompt, blob, model) = ("{}".to_owned(), blob.map(str::to_owned), Model::Any);
+    Question { prompt, blob, model, max_fee_micro: 1_000, steps_max: 1 }
 }
 
 /// Waits until it is so; whether it is.
@@ -85,7 +89,7 @@ async fn rich_node() -> Arc<FakeNode> {
             "balance": "1000000", "pendingBalance": "1000000",
         }),
     );
-    node.answers("ombra_feeSchedule", json!({ "baseFee": "10" }));
+    node.answers("ombra_feeSchedule", json!({ "baseFee": "10", "blobInitFee": "1000" }));
     node
 }
 
@@ -125,4 +129,36 @@ async fn a_transfer_is_not_signed_once_its_operator_hung_up() {
     service.stop.cancel();
     assert!(is_called_off, "somebody waits for the node");
     assert_eq!(0, service.store.outbox().unwrap().len());
+}
+
+#[tokio::test]
+async fn what_a_blob_burned_is_charged_though_the_rest_of_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
+    node.refuses("ombra_getBlob", -32051, "NOT_FOUND");
+    let asks = Job::Ask(question(Some("long")));
+    let (id, _progress) = service.take(wants(&key, "body", 5_000), asks).await.unwrap();
+    node.is_asked("ombra_sendTransaction").await;
+    // The announcement of the blob is included.
+    node.answers(
+        "ombra_getBlob",
+        json!({
+            "owner": service.wallet(), "received": 0, "final": false,
+            "contentHash": Hash::digest(b"long"),
+        }),
+    );
+    node.answers("ombra_sendTransaction", json!({}));
+    node.is_asked("ombra_waitForTransaction").await;
+    // Its chunk is not.
+    node.refuses("ombra_sendTransaction", -32050, "INSUFFICIENT_BALANCE");
+    node.answers("ombra_getTransaction", json!({ "inclusionFee": "7" }));
+    node.answers("ombra_waitForTransaction", json!({ "hash": Hash::ZERO, "status": "included" }));
+    let phase = || service.store.request(id).unwrap().unwrap().phase;
+    let has_ended = until(|| matches!(phase(), Phase::Unpaid { .. })).await;
+    service.stop.cancel();
+    assert!(has_ended, "{:?}", phase());
+    let why = Unpaid::Refused("INSUFFICIENT_BALANCE".to_owned());
+    assert_eq!(Phase::Unpaid { run: None, why, fees_micro: 1_007 }, phase());
 }

@@ -78,7 +78,10 @@ impl RequestService {
             None => None,
             Some(text) => match self.keep_blob(record.id, text).await? {
                 Ok(id) => Some(id),
-                Err(code) => return self.end_unpaid(record, Unpaid::Refused(code)).await,
+                // Ended with what is written down of it by then: a part of the blob may be paid for.
+                Err(code) => {
+                    return Ok(self.store.advance(record.id, Phase::Refused { code }).await?);
+                }
             },
         };
         let protection = self.protection(question).await?;
