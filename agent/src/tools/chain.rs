@@ -231,6 +231,9 @@ fn of_client(error: ClientError) -> Failure {
         ClientError::BadParams { .. } | ClientError::Rejected(_) => {
             Failure::failed("the node does not take this question")
         }
+        ClientError::HistoryUnavailable { .. } => {
+            Failure::failed("the node does not have blocks that old")
+        }
         ClientError::NotServing { .. } | ClientError::Limited { .. } => {
             Failure::new(Code::Transport, "the node does not serve now")
         }

@@ -175,7 +175,7 @@ impl From<ChainError> for CliError {
         match error {
             ChainError::Rejected { code, message } => Self::Rejected { code, message },
             ChainError::Away(why) => Self::Away(why),
-            ChainError::Strange(why) => Self::Failed(why),
+            ChainError::NoHistory(why) | ChainError::Strange(why) => Self::Failed(why),
         }
     }
 }
@@ -217,6 +217,7 @@ fn client_exit_code(error: &ClientError) -> u8 {
         ClientError::Rejected(_) => 4,
         ClientError::NotFound { .. }
         | ClientError::NotServing { .. }
+        | ClientError::HistoryUnavailable { .. }
         | ClientError::Limited { .. }
         | ClientError::Other { .. }
         | ClientError::Strange { .. }

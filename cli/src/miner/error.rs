@@ -33,7 +33,9 @@ pub(super) fn not_answered(error: miner::chain::ChainError) -> CliError {
             CliError::Rejected { code, message }
         }
         miner::chain::ChainError::Away(why) => CliError::Away(why),
-        miner::chain::ChainError::Strange(_) => CliError::Failed(error.to_string()),
+        miner::chain::ChainError::NoHistory(_) | miner::chain::ChainError::Strange(_) => {
+            CliError::Failed(error.to_string())
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use types::{Address, Amount, Hash, RunStatus};
-use wallet::client::records;
+use wallet::client::records::{self, Items};
 use wallet::client::{Events, Kind, Page};
 use wallet::{ChainIdentity, Client, ClientError, OtherChain};
 
@@ -32,6 +32,8 @@ const PENDING_RUNS_MAX: usize = 2_000;
 const HELD_RUNS_MAX: usize = 100;
 /// A miner's own runs.
 const OWN_RUNS_MAX: usize = 100_000;
+/// A miner's runs of one status that have not ended: far more than the slots of any policy.
+const OPEN_RUNS_MAX: usize = 2_000;
 const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node.
@@ -48,6 +50,24 @@ pub struct Node {
 pub use calls::CallSubscription;
 
 type Answer<T> = Result<T, ChainError>;
+
+/// The runs that a node lists.
+struct Listed {
+    runs: Vec<RunView>,
+    /// Why there may be more that the node does not list; none if it lists all that was asked for.
+    cut: Option<ChainError>,
+}
+
+/// A page of a list; the inner error says that what comes next is older than the node's first block.
+fn page<T>(
+    answer: Result<wallet::client::Answer<Items<T>>, ClientError>,
+) -> Answer<Result<Items<T>, ChainError>> {
+    match answer.map_err(error) {
+        Ok(page) => Ok(Ok(page.into_value())),
+        Err(old @ ChainError::NoHistory(_)) => Ok(Err(old)),
+        Err(other) => Err(other),
+    }
+}
 
 impl Node {
     /// The node that `client` talks to.
@@ -66,17 +86,20 @@ impl Node {
     }
 
     /// The newest runs that meet a filter, at most `runs_max`.
-    async fn list(&self, filter: Value, runs_max: usize) -> Answer<Vec<RunView>> {
-        let Value::Object(filter) = filter else { return Ok(Vec::new()) };
+    async fn list(&self, filter: Value, runs_max: usize) -> Answer<Listed> {
         let mut runs = Vec::new();
+        let Value::Object(filter) = filter else { return Ok(Listed { runs, cut: None }) };
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
             let missing = u32::try_from(runs_max.saturating_sub(runs.len())).unwrap_or(PAGE);
             if missing == 0 {
                 break;
             }
-            let page = Page { cursor, limit: Some(missing.min(PAGE)) };
-            let answer = self.client.runs(&filter, &page).await.map_err(error)?.into_value();
+            let wanted = Page { cursor, limit: Some(missing.min(PAGE)) };
+            let answer = match page(self.client.runs(&filter, &wanted).await)? {
+                Ok(answer) => answer,
+                Err(old) => return Ok(Listed { runs, cut: Some(old) }),
+            };
             for run in answer.items {
                 runs.push(view(run)?);
             }
@@ -85,7 +108,7 @@ impl Node {
                 break;
             }
         }
-        Ok(runs)
+        Ok(Listed { runs, cut: None })
     }
 
     /// The bytes of a finalised blob; none if there is no such blob, or it is larger.
@@ -123,6 +146,7 @@ fn error(error: ClientError) -> ChainError {
         ClientError::Unreachable { .. }
         | ClientError::NotServing { .. }
         | ClientError::Limited { .. } => ChainError::Away(error.to_string()),
+        ClientError::HistoryUnavailable { message } => ChainError::NoHistory(message),
         ClientError::BadUrl { .. }
         | ClientError::NotFound { .. }
         | ClientError::BadParams { .. }
@@ -185,11 +209,21 @@ impl Runs for Node {
     }
 
     async fn pending(&self) -> Answer<Vec<RunView>> {
-        self.list(json!({ "status": "pending" }), PENDING_RUNS_MAX).await
+        Ok(self.list(json!({ "status": "pending" }), PENDING_RUNS_MAX).await?.runs)
     }
 
     async fn of_miner(&self, miner: &Address) -> Answer<Vec<RunView>> {
-        self.list(json!({ "miner": miner }), OWN_RUNS_MAX).await
+        let Listed { runs, cut } = self.list(json!({ "miner": miner }), OWN_RUNS_MAX).await?;
+        cut.map_or(Ok(runs), Err)
+    }
+
+    async fn open_of_miner(&self, miner: &Address) -> Answer<Vec<RunView>> {
+        let mut runs = Vec::new();
+        for status in [RunStatus::Claimed, RunStatus::Running] {
+            let filter = json!({ "miner": miner, "status": status.as_str() });
+            runs.extend(self.list(filter, OPEN_RUNS_MAX).await?.runs);
+        }
+        Ok(runs)
     }
 
     async fn steps(&self, id: &Hash) -> Answer<Vec<StepView>> {
@@ -316,8 +350,8 @@ impl Ledger for Node {
     }
 
     async fn held(&self, miner: &Address) -> Answer<Held> {
-        let runs = self.list(json!({ "miner": miner }), HELD_RUNS_MAX).await?;
-        Ok(Held::of(&runs))
+        let listed = self.list(json!({ "miner": miner }), HELD_RUNS_MAX).await?;
+        Ok(Held::of(&listed.runs))
     }
 
     async fn blob(&self, id: &str) -> Answer<Option<BlobView>> {

@@ -257,6 +257,12 @@ impl Runs for FakeChain {
         Ok(runs)
     }
 
+    async fn open_of_miner(&self, miner: &Address) -> Answer<Vec<RunView>> {
+        let mut runs = self.of_miner(miner).await?;
+        runs.retain(|run| matches!(run.status, RunStatus::Claimed | RunStatus::Running));
+        Ok(runs)
+    }
+
     async fn steps(&self, id: &Hash) -> Answer<Vec<StepView>> {
         Ok(self.state.lock().steps(id))
     }

@@ -253,6 +253,10 @@ pub enum ChainError {
     /// The node is away, busy or not serving; the same may succeed later.
     #[error("the node cannot answer now: {0}")]
     Away(String),
+    /// What was asked for is in blocks that the node does not have: it began with a snapshot. Asking it
+    /// again does not help.
+    #[error("{0}")]
+    NoHistory(String),
     /// The node answered what no node should.
     #[error("the node's answer makes no sense: {0}")]
     Strange(String),
@@ -264,7 +268,7 @@ impl ChainError {
     pub const fn is_passing(&self) -> bool {
         match self {
             Self::Away(_) => true,
-            Self::Rejected { .. } | Self::Strange(_) => false,
+            Self::Rejected { .. } | Self::NoHistory(_) | Self::Strange(_) => false,
         }
     }
 }

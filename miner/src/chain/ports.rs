@@ -15,10 +15,12 @@ use super::{
 pub trait Runs: Debug + Send + Sync {
     /// A run; none if there is no such run.
     async fn run(&self, id: &Hash) -> Result<Option<RunView>, ChainError>;
-    /// The runs that wait for a miner, newest request first.
+    /// The runs that wait for a miner, newest request first, as far as the node has them.
     async fn pending(&self) -> Result<Vec<RunView>, ChainError>;
-    /// Runs of a miner, newest request first, open and ended.
+    /// Runs of a miner, newest request first, open and ended; an error if the node has only some.
     async fn of_miner(&self, miner: &Address) -> Result<Vec<RunView>, ChainError>;
+    /// The runs that a miner has and that have not ended, as far as the node has them.
+    async fn open_of_miner(&self, miner: &Address) -> Result<Vec<RunView>, ChainError>;
     /// The recorded steps of a run.
     async fn steps(&self, id: &Hash) -> Result<Vec<StepView>, ChainError>;
     /// The text of a finalised blob of at most `bytes_max`; none if there is no such blob, it is

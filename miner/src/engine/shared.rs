@@ -8,7 +8,7 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use types::{Address, Hash, RunStatus};
+use types::{Address, Hash};
 
 use super::Parts;
 use super::bonding::Bonding;
@@ -61,10 +61,8 @@ impl Inner {
 
     /// Open runs of this wallet that the journal does not know get an entry, so that they are ended.
     pub(super) async fn adopt(&self) -> Result<(), Halt> {
-        let mine = self.patiently(|| self.parts.runs.of_miner(&self.me)).await?;
-        for run in mine {
-            let is_open = matches!(run.status, RunStatus::Claimed | RunStatus::Running);
-            if is_open && self.parts.journal.entry(&run.id)?.is_none_or(|entry| entry.is_over()) {
+        for run in self.patiently(|| self.parts.runs.open_of_miner(&self.me)).await? {
+            if self.parts.journal.entry(&run.id)?.is_none_or(|entry| entry.is_over()) {
                 tracing::warn!(run = %run.id, "the chain has a claim that the journal does not have");
                 self.parts.journal.put(&Entry::reserve(run, self.parts.clock.now_ms())).await?;
             }

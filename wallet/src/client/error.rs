@@ -59,6 +59,13 @@ pub enum ClientError {
         /// The node's sentence.
         message: String,
     },
+    /// The node began with a snapshot, and what was asked for is in blocks before it. Asking again does
+    /// not help; another node may have them.
+    #[error("{message}")]
+    HistoryUnavailable {
+        /// The node's sentence.
+        message: String,
+    },
     /// A rate or size limit of the node.
     #[error("limit of the node: {message}")]
     Limited {
@@ -124,6 +131,7 @@ impl ClientError {
             | Self::Rejected(_)
             | Self::NotFound { .. }
             | Self::BadParams { .. }
+            | Self::HistoryUnavailable { .. }
             | Self::Other { .. }
             | Self::Strange { .. }
             | Self::Unreadable { .. }
@@ -145,6 +153,7 @@ impl ClientError {
             | Self::Rejected(_)
             | Self::NotFound { .. }
             | Self::BadParams { .. }
+            | Self::HistoryUnavailable { .. }
             | Self::Other { .. }
             | Self::Unwritable { .. }
             | Self::WrongHash { .. }
@@ -185,6 +194,9 @@ impl ClientError {
         match object.code() {
             REFUSED => Self::Rejected(Rejection::new(message, data)),
             NOT_FOUND => Self::NotFound { message },
+            NOT_SERVING if data["code"] == HISTORY_UNAVAILABLE => {
+                Self::HistoryUnavailable { message }
+            }
             NOT_SERVING => Self::NotServing { message },
             LIMITED => Self::Limited { message, retry_after_ms: data["retryAfterMs"].as_u64() },
             BAD_PARAMS => Self::BadParams { message },
@@ -221,6 +233,10 @@ const REFUSED: i32 = -32050;
 const NOT_FOUND: i32 = -32051;
 const NOT_SERVING: i32 = -32052;
 const LIMITED: i32 = -32053;
+
+/// What an error with the number [`NOT_SERVING`] has as its code where the node serves, but does not have
+/// the blocks.
+const HISTORY_UNAVAILABLE: &str = "HISTORY_UNAVAILABLE";
 
 /// The HTTP status of "too many connections" and of proxies whose node is away.
 const UNAVAILABLE: u16 = 503;

@@ -43,7 +43,8 @@ async fn every_error_number_has_its_class() {
     let client = script.client();
     let stale = rejection(-32050, "Nonce stale: tx=4, state=5", json!({"code": "NONCE_STALE"}));
     type IsOfClass = fn(&ClientError) -> bool;
-    let cases: [(ErrorObjectOwned, IsOfClass); 6] = [
+    let old = rejection(-32052, "no blocks before 9", json!({"code": "HISTORY_UNAVAILABLE"}));
+    let cases: [(ErrorObjectOwned, IsOfClass); 7] = [
         (rejection(-32602, "bad", Value::Null), |it| matches!(it, ClientError::BadParams { .. })),
         (stale, |it| matches!(it, ClientError::Rejected(_))),
         (rejection(-32051, "no such run", Value::Null), |it| {
@@ -51,6 +52,9 @@ async fn every_error_number_has_its_class() {
         }),
         (rejection(-32052, "syncing", Value::Null), |it| {
             matches!(it, ClientError::NotServing { .. })
+        }),
+        (old, |it| {
+            matches!(it, ClientError::HistoryUnavailable { .. }) && it.retry_after().is_none()
         }),
         (rejection(-32053, "too fast", json!({"retryAfterMs": 250})), |it| {
             matches!(it, ClientError::Limited { .. })

@@ -31,6 +31,9 @@ fn node(request: &Request) -> Reply {
             }})
         }
         "ombra_getBlock" if params == &json!(["latest", false]) => error(-32603),
+        "ombra_getBlock" if params == &json!([3, false]) => json!({"error": {
+            "code": -32052, "message": "from 5", "data": {"code": "HISTORY_UNAVAILABLE"},
+        }}),
         "ombra_getBlock" => error(-32051),
         "ombra_getTransaction" => {
             let hash = params[0].as_str().unwrap();
@@ -124,6 +127,11 @@ async fn what_the_node_cannot_answer_is_told_in_fixed_words() {
             "chain_get_block",
             r#"{"block": "99"}"#.into(),
             "failed: the chain has no such block or transaction",
+        ),
+        (
+            "chain_get_block",
+            r#"{"block": "3"}"#.into(),
+            "failed: the node does not have blocks that old",
         ),
         (
             "chain_get_block",

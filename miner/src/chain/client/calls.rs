@@ -10,7 +10,7 @@ use wallet::Client;
 use wallet::client::records::Items;
 use wallet::client::{Events, Kind};
 
-use super::{Answer as Answered, Node, PAGES_MAX, error, found};
+use super::{Answer as Answered, Node, PAGES_MAX, error, found, page};
 use crate::chain::{CallView, CallWatch, Calls, ChainError, Ledger, MemberView, RoundView};
 
 /// Calls and offers in one page of a list.
@@ -169,7 +169,7 @@ fn view(told: Told) -> Answered<CallView> {
 }
 
 impl Node {
-    /// All items of a list, at most so many and a page.
+    /// All items of a list that the node has, at most so many and a page.
     async fn all<T: for<'a> Deserialize<'a>>(
         &self,
         method: &'static str,
@@ -179,12 +179,12 @@ impl Node {
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
-            let page = match &cursor {
+            let wanted = match &cursor {
                 None => json!({ "limit": PAGE }),
                 Some(cursor) => json!({ "limit": PAGE, "cursor": cursor }),
             };
-            let answer = self.client.call::<Items<T>, _>(method, (filter, page)).await;
-            let answer = answer.map_err(error)?.into_value();
+            let answer = self.client.call::<Items<T>, _>(method, (filter, wanted)).await;
+            let Ok(answer) = page(answer)? else { break };
             items.extend(answer.items);
             cursor = answer.next_cursor;
             if cursor.is_none() || items.len() >= items_max {

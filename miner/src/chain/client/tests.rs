@@ -23,7 +23,7 @@ const ADDRESS: &str = "5bb5c50f185363cf913f93a18c6837c20d720a69";
 #[derive(Debug, Default)]
 struct Script {
     /// Answers by method: `{"result": …}` or `{"error": …}`, or `{"pages": […]}` for a list whose
-    /// cursors are the numbers of its pages.
+    /// cursors are the numbers of its pages; a page may be `{"error": …}`.
     answers: Mutex<BTreeMap<String, Value>>,
     calls: Mutex<Vec<Value>>,
 }
@@ -45,7 +45,8 @@ async fn call(State(script): State<Arc<Script>>, Json(body): Json<Value>) -> Jso
     let mut answer = script.answers.lock().get(method).cloned().unwrap_or(absent);
     if let Some(pages) = answer.get("pages").and_then(Value::as_array) {
         let cursor = body["params"][1]["cursor"].as_str().unwrap_or("0");
-        answer = json!({ "result": pages[cursor.parse::<usize>().unwrap() % pages.len()] });
+        let page = &pages[cursor.parse::<usize>().unwrap() % pages.len()];
+        answer = if page["error"].is_object() { page.clone() } else { json!({ "result": page }) };
     }
     answer["jsonrpc"] = json!("2.0");
     answer["id"] = body["id"].clone();
@@ -226,6 +227,44 @@ async fn a_list_of_runs_goes_on_over_pages_that_are_left_short() {
     set(vec![page(0, Some("1"))]);
     assert_eq!(0, node.pending().await.unwrap().len());
     assert_eq!(super::PAGES_MAX, script.calls.lock().len(), "a list without an end is given up");
+}
+
+/// What a node that began with a snapshot says of what is older.
+fn no_history() -> Value {
+    let data = json!({"code": "HISTORY_UNAVAILABLE", "earliestBlock": 9});
+    json!({"error": {"code": -32052, "message": "no blocks before 9", "data": data}})
+}
+
+#[tokio::test]
+async fn a_list_of_a_node_that_began_with_a_snapshot_ends_where_its_blocks_begin() {
+    let (script, node) = node().await;
+    let first = json!({ "items": [run_record("claimed")], "nextCursor": "1" });
+    script.answer("ombra_listAgentRuns", json!({ "pages": [first, no_history()] }));
+    let miner = ADDRESS.parse().unwrap();
+    assert_eq!(1, node.pending().await.unwrap().len());
+    assert_eq!(0, node.held(&miner).await.unwrap().runs);
+    assert_eq!(2, node.open_of_miner(&miner).await.unwrap().len(), "one of each status");
+    // Sums over all runs must not leave some out.
+    let cut = ChainError::NoHistory("no blocks before 9".into());
+    assert_eq!(Err(cut.clone()), node.of_miner(&miner).await);
+    assert!(!cut.is_passing());
+    script.answer("ombra_listAgentRuns", no_history());
+    assert!(node.pending().await.unwrap().is_empty());
+    // What is asked for by itself is not there, and that is no silence.
+    script.answer("ombra_getAgentRun", no_history());
+    assert_eq!(Err(cut), node.run(&Hash::ZERO).await);
+}
+
+#[tokio::test]
+async fn only_the_runs_of_a_miner_that_have_not_ended_are_asked_for() {
+    let (script, node) = node().await;
+    let page = json!({ "items": [run_record("running")], "nextCursor": null });
+    script.result("ombra_listAgentRuns", &page);
+    assert_eq!(2, node.open_of_miner(&ADDRESS.parse().unwrap()).await.unwrap().len());
+    let calls = script.calls.lock();
+    let filters: Vec<_> = calls.iter().map(|call| call["params"][0].clone()).collect();
+    let filter = |status: &str| json!({ "miner": ADDRESS, "status": status });
+    assert_eq!(vec![filter("claimed"), filter("running")], filters);
 }
 
 #[test]

@@ -73,6 +73,16 @@ async fn the_calls_of_a_member_are_those_that_commit_and_those_that_reveal() {
 }
 
 #[tokio::test]
+async fn the_calls_of_a_node_that_began_with_a_snapshot_are_those_that_it_has() {
+    let (script, node) = node().await;
+    let first = json!({"items": [call_record("committing")], "nextCursor": "1"});
+    script.answer("ombra_listCalls", json!({ "pages": [first, no_history()] }));
+    let miner: Address = ADDRESS.parse().unwrap();
+    assert_eq!(node.assigned(&miner).await.unwrap(), [Hash::ZERO; 2]);
+    assert_eq!(node.drawn(&miner, 10).await.unwrap(), [Hash::ZERO]);
+}
+
+#[tokio::test]
 async fn metadata_and_programs_have_the_hashes_of_the_chain() {
     let (script, node) = node().await;
     let agent = |hash: Hash| json!({"metadata": "{}", "version": {"metadataHash": hash}});
