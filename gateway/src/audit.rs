@@ -78,7 +78,8 @@ impl Node {
         let is_transfer = kind == "TRANSFER";
         let mut fee_micro = 0_u64;
         if is_own {
-            fee_micro = self.inclusion_fee_micro(&hash).await?;
+            let no_block = || ChainError::NoHistory(format!("the node has no block of {hash}"));
+            fee_micro = self.inclusion_fee_micro(&hash).await?.ok_or_else(no_block)?;
             if is_transfer {
                 fee_micro = fee_micro.saturating_add(number(&item["fee"]).unwrap_or_default());
             }

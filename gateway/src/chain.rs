@@ -7,12 +7,13 @@ use miner::chain::client::Node as MinersNode;
 use miner::chain::{ChainError, Runs as _};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use types::{Address, Hash};
+use types::{Address, Amount, Hash};
 use wallet::client::records::Run;
 use wallet::{Client, ClientError};
 
 use crate::market::{CallState, Published};
 use crate::question::Prices;
+use crate::record::{Record, Work};
 
 /// The longest answer that is fetched, bytes (docs/agent-methods.md section 8).
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -90,20 +91,31 @@ impl Node {
 
     /// A call with this escrow, if there is one.
     pub(crate) async fn call(&self, id: &Hash, max_fee_micro: u64) -> Answer<Option<CallState>> {
+        let Some(call) = self.any_call(id).await? else { return Ok(None) };
+        if call.call_id != *id || call.max_fee.get() != max_fee_micro {
+            let (other, fee) = (call.call_id, call.max_fee);
+            let text = format!("asked for call {id}, told of {other} with escrow {fee}");
+            return Err(ChainError::Strange(text));
+        }
+        Ok(Some(call))
+    }
+
+    async fn any_call(&self, id: &Hash) -> Answer<Option<CallState>> {
         let _place = self.place().await?;
         match self.client.call::<CallState, _>("ombra_getCall", [id]).await {
-            Ok(told) => {
-                let call = told.into_value();
-                if call.call_id != *id || call.max_fee.get() != max_fee_micro {
-                    let (other, fee) = (call.call_id, call.max_fee);
-                    let text = format!("asked for call {id}, told of {other} with escrow {fee}");
-                    return Err(ChainError::Strange(text));
-                }
-                Ok(Some(call))
-            }
+            Ok(told) => Ok(Some(told.into_value())),
             Err(ClientError::NotFound { .. }) => Ok(None),
             Err(other) => Err(error(&other)),
         }
+    }
+
+    /// Whether the chain has the run or the call that a request was to make, and no other under its id.
+    pub(crate) async fn has(&self, record: &Record, id: &Hash) -> Answer<bool> {
+        let max_fee = Amount::new(record.max_fee_micro);
+        Ok(match &record.work {
+            Work::Run => self.run(id).await?.is_some_and(|run| run.max_fee == max_fee),
+            Work::Call(_) => self.any_call(id).await?.is_some_and(|call| call.max_fee == max_fee),
+        })
     }
 
     /// The chain's name.
@@ -145,12 +157,15 @@ impl Node {
         Ok((prices, fees.get("baseFee").is_some()))
     }
 
-    /// What a transaction burned for its place, micro-OMBRA; 0 before fork v7.
-    pub(crate) async fn inclusion_fee_micro(&self, hash: &Hash) -> Answer<u64> {
+    /// What a transaction burned for its place, micro-OMBRA; 0 before fork v7, and none if the node does not
+    /// have its block.
+    pub(crate) async fn inclusion_fee_micro(&self, hash: &Hash) -> Answer<Option<u64>> {
         let _place = self.place().await?;
-        let told = self.client.call::<Value, _>("ombra_getTransaction", [hash]).await;
-        let told = told.map_err(|it| error(&it))?;
-        Ok(number(&told["inclusionFee"]).unwrap_or_default())
+        match self.client.call::<Value, _>("ombra_getTransaction", [hash]).await {
+            Ok(told) => Ok(Some(number(&told["inclusionFee"]).unwrap_or_default())),
+            Err(ClientError::HistoryUnavailable { .. }) => Ok(None),
+            Err(other) => Err(error(&other)),
+        }
     }
 
     /// The final answer of a run, if it has one.
@@ -185,8 +200,11 @@ pub(crate) fn number(value: &Value) -> Option<u64> {
 
 /// What a failed call means here.
 fn error(error: &ClientError) -> ChainError {
-    match error.retry_after() {
-        Some(_) => ChainError::Away(error.to_string()),
-        None => ChainError::Strange(error.to_string()),
+    match (error, error.retry_after()) {
+        (_, Some(_)) => ChainError::Away(error.to_string()),
+        (ClientError::HistoryUnavailable { message }, None) => {
+            ChainError::NoHistory(message.clone())
+        }
+        (_, None) => ChainError::Strange(error.to_string()),
     }
 }

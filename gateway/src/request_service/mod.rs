@@ -6,6 +6,7 @@ mod calls;
 mod drain;
 mod earlier_requests;
 mod ended;
+mod fates;
 mod progress;
 mod service;
 mod submit;

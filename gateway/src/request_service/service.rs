@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use types::{Address, Keypair};
 
 use super::Progress;
+use super::fates::Fates;
 use crate::body_turns::BodyTurns;
 use crate::chain::{Node, PRICES_LAST};
 use crate::chain_events::ChainEvents;
@@ -100,11 +101,12 @@ impl RequestService {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { settings, key, store, node, chain_id, pinned, clock, stop } = parts;
+        let fates = Fates { store: Arc::clone(&store), node: node.clone(), stop: stop.clone() };
         let outbox = Outbox::new(OutboxSetting {
             key: key.clone(),
             clock: Arc::clone(&clock),
             ledger: Arc::new(node.miners.clone()),
-            rows: Arc::<Store>::clone(&store),
+            rows: Arc::new(fates),
             pause_ms: PAUSE_MS,
             stop: stop.clone(),
         });

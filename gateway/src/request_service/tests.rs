@@ -1,10 +1,11 @@
-//! Clients that hang up while their requests are taken in, and operators that do.
+//! Clients and operators that hang up, refused blobs, and nodes that know only a part of the chain.
 
 use std::sync::Arc;
 
 use agent::clock::Clock;
 use miner::chain::client::Node as MinersNode;
-use serde_json::json;
+use miner::outbox::Slip;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use types::{Address, Hash, Keypair};
@@ -15,9 +16,9 @@ use crate::chain::Node;
 use crate::model::Model;
 use crate::money::Limits;
 use crate::question::Question;
-use crate::record::{Delivery, Phase, RequestId, Unpaid};
+use crate::record::{Called, Delivery, Phase, Purpose, RequestId, Unpaid, Work};
 use crate::settings::Settings;
-use crate::store::Store;
+use crate::store::{About, Admission, NewRequest, Store};
 use crate::testing::{FakeNode, NOW_MS, SOON, TestClock, wants};
 
 /// A service whose node is away.
@@ -161,4 +162,84 @@ async fn what_a_blob_burned_is_charged_though_the_rest_of_it_is_refused() {
     assert!(has_ended, "{:?}", phase());
     let why = Unpaid::Refused("INSUFFICIENT_BALANCE".to_owned());
     assert_eq!(Phase::Unpaid { run: None, why, fees_micro: 1_007 }, phase());
+}
+
+/// A slip that was signed for a request before the gateway was killed, and what it was to make.
+async fn signed_before(service: &RequestService, new: NewRequest) -> (RequestId, Slip, Hash) {
+    let Admission::New(id) = service.store.admit(new).await.unwrap() else { panic!("it is new") };
+    let made = Hash::digest(&id.0.to_be_bytes());
+    let slip = Slip { nonce: 2, hash: Hash::digest(b"tx"), text: "{}".to_owned() };
+    let about = About::Request { id, purpose: Purpose::Request };
+    service.store.sign(&slip, about, Some(Phase::Signed { run: made })).await.unwrap();
+    (id, slip, made)
+}
+
+fn run_on_chain(run: Hash, status: &str) -> Value {
+    json!({
+        "agentRunId": run, "conversationId": Hash::ZERO, "submitter": OTHER, "prompt": "",
+        "maxFee": "1090", "maxSteps": 1, "status": status, "stepCount": 1, "totalTokensOut": 3,
+        "minerReward": "20", "networkFee": "100", "submittedAt": NOW_MS,
+    })
+}
+
+#[tokio::test]
+async fn a_run_that_a_node_without_its_block_has_is_followed_and_not_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
+    let (id, slip, run) = signed_before(&service, wants(&key, "body", 1_100)).await;
+    node.refuses("ombra_sendTransaction", -32050, "NONCE_STALE");
+    node.answers("ombra_getAgentRun", run_on_chain(run, "completed"));
+    service.outbox.recover(std::slice::from_ref(&slip)).await.unwrap();
+    let record = || service.store.request(id).unwrap().unwrap();
+    assert_eq!(Phase::Sent { run, since_ms: NOW_MS }, record().phase);
+    assert_eq!(Some(slip.hash), record().request_tx());
+    // Nor can the node tell what its place in the block cost.
+    node.refuses("ombra_getTransaction", -32052, "HISTORY_UNAVAILABLE");
+    let _progress = service.spawn(id, None);
+    let has_ended = until(|| record().is_over()).await;
+    service.stop.cancel();
+    assert!(has_ended, "{:?}", record());
+    assert_eq!(120, record().cost_micro());
+}
+
+#[tokio::test]
+async fn a_call_that_a_node_without_its_block_has_is_not_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
+    let (version, method) = ("1.0.0".to_owned(), "judge(string)".to_owned());
+    let work = Work::Call(Called { agent: Hash::ZERO, version, method, committee: 3 });
+    node.refuses("ombra_sendTransaction", -32050, "NONCE_STALE");
+    // Another call of the wallet has its id if something else has signed it.
+    for (max_fee, is_its) in [("1090", true), ("7", false)] {
+        let new = NewRequest { work: work.clone(), ..wants(&key, max_fee, 1_100) };
+        let (id, slip, call) = signed_before(&service, new).await;
+        node.answers(
+            "ombra_getCall",
+            json!({
+                "callId": call, "status": "electing", "settled": false, "maxFee": max_fee,
+                "committeeSize": 3,
+            }),
+        );
+        service.outbox.recover(std::slice::from_ref(&slip)).await.unwrap();
+        let phase = service.store.request(id).unwrap().unwrap().phase;
+        let sent = Phase::Sent { run: call, since_ms: NOW_MS };
+        assert_eq!(if is_its { sent } else { Phase::Reserved }, phase);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_the_chain_does_not_have_can_be_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
+    let (id, slip, _run) = signed_before(&service, wants(&key, "body", 1_100)).await;
+    node.refuses("ombra_sendTransaction", -32050, "NONCE_STALE");
+    node.refuses("ombra_getAgentRun", -32051, "NOT_FOUND");
+    service.outbox.recover(&[slip]).await.unwrap();
+    assert_eq!(Phase::Reserved, service.store.request(id).unwrap().unwrap().phase);
 }

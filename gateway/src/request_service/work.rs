@@ -230,12 +230,18 @@ impl RequestService {
         Ok(self.store.advance(record.id, Phase::Unpaid { run, why, fees_micro }).await?)
     }
 
-    /// What the transactions of a request burned, micro-OMBRA.
+    /// What the transactions of a request burned, micro-OMBRA. Where the node began with a snapshot after one
+    /// of them, nobody knows what its place cost, and that counts as nothing.
     pub(super) async fn fees_micro(&self, record: &Record) -> Result<u64, Halt> {
         let mut sum_micro = 0_u64;
         for Included { hash, purpose } in &record.included {
             let asked = &mut || self.node.inclusion_fee_micro(hash);
             let place_micro = patiently(PAUSE_MS, &self.stop, asked).await?;
+            if place_micro.is_none() {
+                let request = record.id.0;
+                tracing::warn!(request, tx = %hash, "the node cannot tell what a place in a block cost");
+            }
+            let place_micro = place_micro.unwrap_or_default();
             let burned_micro = match purpose {
                 Purpose::Blob { burns_micro } => *burns_micro,
                 Purpose::Request | Purpose::Cancel => 0,
