@@ -8,7 +8,7 @@
 //! days      | key, day            | JSON of Day         | days since 1970 (UTC)
 //! requests  | request             | JSON of Record      |
 //! open      | request             |                     | requests that are not over
-//! names     | key, idempotency    | request             | of requests that are not forgotten
+//! names     | key, idempotency    | request             | of requests that others can repeat
 //! bodies    | key, body, request  |                     | the same
 //! runs      | run or call         | request             | that signed for it
 //! outbox    | nonce               | JSON of Post        | signed, fate not known

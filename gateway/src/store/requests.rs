@@ -6,7 +6,7 @@ use types::Hash;
 
 use super::Store;
 use super::tables::{
-    BODIES, DAYS, META, NAMES, NEXT, Next, OPEN, REQUESTS, Result, TALLIES, get, put, read, rows,
+    BODIES, DAYS, META, NAMES, NEXT, Next, OPEN, REQUESTS, Result, TALLIES, get, put, read,
 };
 use crate::keys::{Key, KeyId};
 use crate::money::{Day, Demand, KeyUsage, Refused, Tally, admit, day_of};
@@ -16,6 +16,9 @@ use crate::record::{Delivery, Phase, Record, RequestId, Work};
 const NAMED_MS: u64 = 24 * 60 * 60 * 1_000;
 /// For how long a request whose connection was lost is followed by one that says that it repeats it.
 const LOST_MS: u64 = 60 * 60 * 1_000;
+
+/// How many requests are forgotten with each new one, at most: more than come, so that none is left over.
+const FORGOTTEN_AT_ONCE: usize = 4;
 
 /// How many requests of all keys are looked at for those of one.
 const LOOKED_AT_MAX: usize = 5_000;
@@ -203,20 +206,32 @@ impl Store {
         Some(async { written.await.map_err(|_gone| JournalError::Ended)? })
     }
 
-    /// Writes down that no connection waits for anything, as it is when the gateway starts.
+    /// Writes down that no connection waits for anything, as it is when the gateway starts. Older requests
+    /// are not looked at, because nobody picks them up any more.
     ///
     /// # Errors
     /// When the store cannot be written; then nothing is.
     pub async fn lose_connections(&self) -> Result<()> {
-        self.change(|write| {
-            let all: Vec<Record> = rows(&write.open_table(REQUESTS)?)?;
-            for record in all.into_iter().filter(|it| it.delivery == Delivery::Waiting) {
-                keep(write, &Record { delivery: Delivery::Lost, ..record })?;
+        let now_ms = self.clock.now_ms();
+        self.change(move |write| {
+            let mut lost = Vec::new();
+            for row in write.open_table(REQUESTS)?.iter()?.rev() {
+                let record: Record = read(row?.1.value())?;
+                if !is_younger(&record, now_ms, LOST_MS) {
+                    break;
+                }
+                if record.delivery == Delivery::Waiting {
+                    lost.push(Record { delivery: Delivery::Lost, ..record });
+                }
             }
-            Ok(())
+            lost.iter().try_for_each(|record| keep(write, record))
         })
         .await
     }
+}
+
+const fn is_younger(record: &Record, now_ms: u64, age_ms: u64) -> bool {
+    now_ms.saturating_sub(record.created_ms) < age_ms
 }
 
 fn delivered(write: &WriteTransaction, id: RequestId, delivery: Delivery) -> Result<()> {
@@ -250,6 +265,7 @@ fn admitted(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<A
     day.reserved_micro = day.reserved_micro.saturating_add(new.micro);
     put(&mut write.open_table(TALLIES)?, key.0, &tally)?;
     put(&mut write.open_table(DAYS)?, (key.0, today), &day)?;
+    forget_old(write, now_ms)?;
     let id = number(write)?;
     let record = Record {
         id,
@@ -289,22 +305,21 @@ fn known(write: &WriteTransaction, new: Identity, now_ms: u64) -> Result<Option<
     if let Some(name) = name {
         let id = write.open_table(NAMES)?.get((key, *name.as_bytes()))?.map(|it| it.value());
         let named = id.map(|id| record(write, RequestId(id))).transpose()?.flatten();
-        found = named.filter(|it| now_ms.saturating_sub(it.created_ms) < NAMED_MS);
+        found = named.filter(|it| is_younger(it, now_ms, NAMED_MS));
         if found.as_ref().is_some_and(|it| it.body != body) {
             return Ok(Some(Admission::NameReused));
         }
     } else if is_retry {
         let body = *body.as_bytes();
         let bodies = write.open_table(BODIES)?;
-        for row in bodies.range((key, body, 0)..=(key, body, u64::MAX))? {
-            let id = RequestId(row?.0.value().2);
-            let is_lost = |it: &Record| {
-                let age_ms = now_ms.saturating_sub(it.created_ms);
-                it.delivery == Delivery::Lost && age_ms < LOST_MS
-            };
-            found = record(write, id)?.filter(is_lost);
-            if found.is_some() {
+        // From the newest on, so that older ones are not looked at, however many there are.
+        for row in bodies.range((key, body, 0)..=(key, body, u64::MAX))?.rev() {
+            let Some(earlier) = record(write, RequestId(row?.0.value().2))? else { continue };
+            if !is_younger(&earlier, now_ms, LOST_MS) {
                 break;
+            }
+            if earlier.delivery == Delivery::Lost {
+                found = Some(earlier);
             }
         }
     }
@@ -354,6 +369,19 @@ fn end(write: &WriteTransaction, record: &Record) -> Result<()> {
         forget(write, record)?;
     }
     keep(write, record)
+}
+
+/// Forgets a few of the oldest requests that no request repeats any more; their records stay.
+fn forget_old(write: &WriteTransaction, now_ms: u64) -> Result<()> {
+    let mut next: Next = get(&write.open_table(META)?, NEXT)?.unwrap_or_default();
+    for _ in 0..FORGOTTEN_AT_ONCE {
+        let id = RequestId(next.forgotten.saturating_add(1));
+        let old = record(write, id)?.filter(|it| !is_younger(it, now_ms, NAMED_MS));
+        let Some(old) = old else { break };
+        forget(write, &old)?;
+        next.forgotten = id.0;
+    }
+    put(&mut write.open_table(META)?, NEXT, &next)
 }
 
 fn forget(write: &WriteTransaction, record: &Record) -> Result<()> {

@@ -64,6 +64,9 @@ pub struct Owner {
 pub(super) struct Next {
     pub(super) key: u64,
     pub(super) request: u64,
+    /// The last request that no other can repeat any more: it is in no table of repetitions.
+    #[serde(default)]
+    pub(super) forgotten: u64,
 }
 
 /// What a signed transaction is about.

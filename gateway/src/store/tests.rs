@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use agent::clock::Clock;
 use miner::outbox::{Rows as _, Slip, Verdict};
+use redb::{ReadableDatabase as _, ReadableTableMetadata as _};
 use tempfile::TempDir;
 use types::{Address, Hash};
 use wallet::ChainIdentity;
 
+use super::tables::{BODIES, NAMES, REQUESTS};
 use super::{
     About, Admission, Attached, Identity, KeyFault, NewRequest, OpenError, Store, TakenBack,
 };
@@ -70,6 +72,13 @@ impl Bench {
         let phase = Phase::Signed { run: run() };
         self.store.sign(&slip, about, Some(phase)).await.unwrap();
         slip
+    }
+
+    /// How many requests can be repeated by their names, and how many by their bodies.
+    fn repeatable(&self) -> (u64, u64) {
+        let read = self.store.database.begin_read().unwrap();
+        let names = read.open_table(NAMES).unwrap().len().unwrap();
+        (names, read.open_table(BODIES).unwrap().len().unwrap())
     }
 
     fn phase(&self, id: RequestId) -> Phase {
@@ -203,6 +212,40 @@ async fn a_retry_attaches_to_the_oldest_lost_request_that_nobody_picked_up() {
     new(&bench.admit(again()).await);
     // Without the word that it is a retry, the same is asked anew.
     new(&bench.admit(wants(&key, "a", 500)).await);
+}
+
+#[tokio::test]
+async fn requests_that_nobody_repeats_any_more_are_not_looked_at() {
+    let (bench, key) = Bench::with_key().await;
+    let again = || NewRequest { is_retry: true, ..wants(&key, "a", 500) };
+    let first = new(&bench.admit(wants(&key, "a", 500)).await);
+    new(&bench.admit(wants(&key, "a", 500)).await);
+    bench.clock.pass(60 * 60 * 1_000);
+    let third = new(&bench.admit(wants(&key, "a", 500)).await);
+    // Who looks at the first learns that its row is damaged.
+    let damaged = bench.store.change(move |write| {
+        write.open_table(REQUESTS)?.insert(first.0, b"damaged".as_slice())?;
+        Ok(())
+    });
+    damaged.await.unwrap();
+    bench.store.lose_connections().await.unwrap();
+    assert_eq!(Admission::Known(Attached(third)), bench.admit(again()).await);
+}
+
+#[tokio::test]
+async fn old_requests_are_forgotten_when_new_ones_come_and_their_records_stay() {
+    let (bench, key) = Bench::with_key().await;
+    let named = |name: &str| NewRequest { name: Some(hash_of(name)), ..wants(&key, name, 500) };
+    for name in ["a", "b", "c"] {
+        new(&bench.admit(named(name)).await);
+    }
+    bench.clock.pass(24 * 60 * 60 * 1_000 - 1);
+    new(&bench.admit(named("d")).await);
+    assert_eq!((4, 4), bench.repeatable());
+    bench.clock.pass(1);
+    new(&bench.admit(named("a")).await);
+    assert_eq!((2, 2), bench.repeatable());
+    assert_eq!(5, bench.store.requests(10).unwrap().len());
 }
 
 #[tokio::test]
