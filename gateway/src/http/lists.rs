@@ -133,7 +133,8 @@ fn request_of(service: &RequestService, record: &Record) -> Value {
         Phase::Unpaid { .. } => "unpaid",
     };
     let explorer = service.settings.explorer.clone();
-    let explorer = explorer.unwrap_or_else(|| format!("{}/explorer/", service.node.client.url()));
+    let of_node = || format!("{}/explorer/", service.node.client.shown_url());
+    let explorer = explorer.unwrap_or_else(of_node);
     let url = match (record.run(), record.call()) {
         (Some(run), _) => Some(format!("{explorer}#/run/{run}")),
         (None, Some(call)) => Some(format!("{explorer}#/call/{call}")),

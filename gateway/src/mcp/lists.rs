@@ -9,7 +9,7 @@ use crate::keys::Key;
 use crate::money::KeyUsage;
 use crate::openai::ApiFault;
 use crate::question::{STEP_MICRO, TOKEN_MICRO};
-use crate::request_service::RequestService;
+use crate::request_service::{RequestService, away};
 use crate::store::KeyStanding;
 
 /// The most agents of one page, and how many there are unless a number is named.
@@ -26,7 +26,7 @@ pub(super) async fn wallet(
 ) -> Result<Value, ApiFault> {
     Arguments::of(given, &[])?;
     let balance = service.node.balance_micro(&service.wallet()).await;
-    let balance_micro = balance.map_err(|error| ApiFault::node_away(&error.to_string()))?;
+    let balance_micro = balance.map_err(|error| away(&error))?;
     let keys = service.store.keys().map_err(|error| {
         tracing::error!(%error, "cannot read the store");
         ApiFault::internal()
@@ -97,10 +97,6 @@ fn agent(told: &Value) -> Value {
 
 /// A filter that the node does not take is the client's fault, and everything else the node's.
 fn fault(error: &ClientError) -> ApiFault {
-    match error.retry_after() {
-        Some(_) => ApiFault::node_away(&error.to_string()),
-        None => ApiFault::malformed(format!(
-            "the node does not accept this request for agents: {error}"
-        )),
-    }
+    let ClientError::BadParams { message } = error else { return away(error) };
+    ApiFault::malformed(format!("the node does not accept this request for agents: {message}"))
 }

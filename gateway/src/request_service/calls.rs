@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use miner::chain::ChainError;
 use miner::outbox::{Halt, Pauses, patiently};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -11,7 +10,7 @@ use types::{Body, Hash};
 
 use super::ended::unpaid;
 use super::service::PAUSE_MS;
-use super::submit::in_time;
+use super::submit::{away, in_time};
 use super::work::{ANSWER_TRIES, POLL, tell_steps};
 use super::{Answered, Ended, Job, Progress, RequestService, Submitted};
 use crate::keys::Key;
@@ -50,7 +49,7 @@ impl RequestService {
         if let Some(known) = self.agents.get(id, version) {
             return Ok(known);
         }
-        let found = self.node.published(&id, version).await.map_err(away)?;
+        let found = self.node.published(&id, version).await.map_err(|error| away(&error))?;
         let found =
             found.ok_or_else(|| ApiFault::no_such_agent(&format!("agent:{id}@{version}")))?;
         Ok(self.agents.keep(found))
@@ -78,11 +77,13 @@ impl RequestService {
         let reads = async {
             let published = self.published(asked.agent, &asked.version).await?;
             let draft = asked.draft(published)?;
-            let (prices, _) = self.prices().await.map_err(away)?;
-            let estimate = self.node.estimate(&draft.estimate()).await.map_err(away)?;
+            let (prices, _) = self.prices().await.map_err(|error| away(&error))?;
+            let estimate =
+                self.node.estimate(&draft.estimate()).await.map_err(|error| away(&error))?;
             let estimate = estimate.map_err(|why| ApiFault::not_callable(&why))?;
             let question = draft.priced(&estimate, prices, self.settings.call_micro_max)?;
-            let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+            let balance_micro =
+                self.node.balance_micro(&self.wallet()).await.map_err(|error| away(&error))?;
             Ok((question, prices, balance_micro))
         };
         let (question, prices, balance_micro) = in_time(deadline, reads).await?;
@@ -228,8 +229,4 @@ impl RequestService {
         }
         Ok(None)
     }
-}
-
-fn away(error: ChainError) -> ApiFault {
-    ApiFault::node_away(&error.to_string())
 }

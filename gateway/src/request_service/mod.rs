@@ -20,4 +20,4 @@ pub use ended::{Answered, Ended};
 pub use progress::Progress;
 pub(crate) use service::Submitted;
 pub use service::{Job, Parts, RequestService};
-pub(crate) use submit::Submission;
+pub(crate) use submit::{Submission, away};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use miner::chain::ChainError;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use types::Hash;
@@ -32,6 +31,13 @@ pub(crate) struct Submission<'a> {
     pub(crate) deadline: Instant,
 }
 
+/// What clients are told where the node cannot be asked. Only the log says why: errors name the address of
+/// the node.
+pub(crate) fn away(error: &dyn std::error::Error) -> ApiFault {
+    tracing::warn!(%error, "the node cannot be asked");
+    ApiFault::node_away("it does not answer as it should")
+}
+
 /// Waits for what the node says, as long as the client waits.
 pub(super) async fn in_time<T>(
     deadline: Instant,
@@ -58,18 +64,18 @@ impl RequestService {
                 "the gateway is still finishing work from before its start",
             ));
         }
-        let away = |error: ChainError| ApiFault::node_away(&error.to_string());
         let reads = async {
-            let (prices, _) = self.prices().await.map_err(away)?;
+            let (prices, _) = self.prices().await.map_err(|error| away(&error))?;
             if let Model::Agent { id, version } = &model
-                && !self.node.has_agent(id, version).await.map_err(away)?
+                && !self.node.has_agent(id, version).await.map_err(|error| away(&error))?
             {
                 return Err(ApiFault::no_such_model(
                     &asked.model,
                     "the chain does not have this agent",
                 ));
             }
-            let balance_micro = self.node.balance_micro(&self.wallet()).await.map_err(away)?;
+            let balance_micro =
+                self.node.balance_micro(&self.wallet()).await.map_err(|error| away(&error))?;
             Ok((prices, balance_micro))
         };
         let (prices, balance_micro) = in_time(deadline, reads).await?;

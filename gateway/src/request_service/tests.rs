@@ -57,6 +57,17 @@ async fn who_hangs_up_while_the_request_is_taken_in_is_known_to_be_gone() {
     assert!(known, "the request is said to be waited for, and nobody does");
 }
 
+#[tokio::test]
+async fn clients_are_not_told_where_the_node_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = service_at(&folder, "http://user:secret@127.0.0.1:9");
+    let fault = service.published(Hash::ZERO, "1.0.0").await.unwrap_err();
+    assert_eq!((503, "node_unavailable"), (fault.status, fault.code));
+    for part in ["user", "secret", "127.0.0.1"] {
+        assert!(!fault.message.contains(part), "{}", fault.message);
+    }
+}
+
 /// A question, with a blob if it is long.
 fn question(blob: Option<&str>) -> Question {
     let (prompt, blob, model) = ("{}".to_owned(), blob.map(str::to_owned), Model::Any);

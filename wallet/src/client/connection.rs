@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Mutex;
 
-use super::url::NodeUrl;
+use super::url::{NodeUrl, shown};
 use super::{Answer, ClientError};
 
 /// Where a node listens unless told otherwise.
@@ -65,6 +65,12 @@ impl Client {
     #[must_use]
     pub fn url(&self) -> &str {
         self.url.http()
+    }
+
+    /// The same without what may be secret in it, for people and logs.
+    #[must_use]
+    pub fn shown_url(&self) -> String {
+        shown(self.url())
     }
 
     /// The node's address for subscriptions over WebSocket.

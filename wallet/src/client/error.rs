@@ -7,6 +7,7 @@ use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::Value;
 use types::Hash;
 
+use super::url::shown;
 use crate::OtherChain;
 
 /// A rejection by the rules of the chain (docs/protocol.md section 9).
@@ -163,7 +164,7 @@ impl ClientError {
 
     /// Sorts an error of the transport or of the node.
     pub(super) fn from_call(url: &str, error: CallError) -> Self {
-        let url = url.to_owned();
+        let url = shown(url);
         match error {
             CallError::Call(object) => Self::from_object(&object),
             CallError::ParseError(_)

@@ -36,11 +36,22 @@ impl NodeUrl {
     }
 }
 
+/// A node's address without what may be secret in it: user, password and query.
+pub(super) fn shown(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (address, _query) = url.split_at_checked(end).unwrap_or((url, ""));
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let path = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(path).unwrap_or((rest, ""));
+    let host = authority.rsplit_once('@').map_or(authority, |(_user, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
 #[cfg(test)]
 mod tests {
-    //! Both forms from either, and what is refused.
+    //! Both forms from either, what is refused, and what is shown.
 
-    use super::NodeUrl;
+    use super::{NodeUrl, shown};
 
     #[test]
     fn either_scheme_gives_both() {
@@ -51,6 +62,18 @@ mod tests {
         }
         let secure = NodeUrl::parse("https://node.example/rpc").unwrap();
         assert_eq!("wss://node.example/rpc", secure.socket());
+    }
+
+    #[test]
+    fn what_may_be_secret_is_not_shown() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8777", "http://127.0.0.1:8777"),
+            ("https://user:p@ss@node.example/rpc?key=a/b@c#d", "https://node.example/rpc"),
+            ("wss://token@[::1]:8777", "wss://[::1]:8777"),
+            ("http://node.example?key=a", "http://node.example"),
+        ] {
+            assert_eq!(expected, shown(url));
+        }
     }
 
     #[test]
