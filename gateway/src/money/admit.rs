@@ -1,6 +1,6 @@
 //! Whether a request fits what its key may spend.
 
-use super::limits::{Day, Limits, Period, Tally, WINDOW_MS};
+use super::limits::{Day, Limits, Period, Tally};
 
 /// What a request wants.
 #[derive(Clone, Copy, Debug)]
@@ -53,12 +53,12 @@ pub enum Refused {
         /// How many it may have.
         most: u64,
     },
-    /// Too many requests in a minute.
-    #[error("the key may make {most} requests per minute")]
+    /// Too many requests in 60 seconds.
+    #[error("the key may make {most} requests in 60 seconds")]
     Rate {
         /// How many it may make.
         most: u64,
-        /// When it makes sense to try again.
+        /// After how many milliseconds another may come.
         retry_ms: u64,
     },
     /// The budget does not have so much left.
@@ -103,9 +103,8 @@ pub fn admit(limits: &Limits, standing: KeyUsage<'_>, demand: Demand<'_>) -> Res
     if let Some(most) = limits.parallel.filter(|most| tally.open >= *most) {
         return Err(Refused::Parallel { most });
     }
-    let requests = tally.window.at(now_ms).requests(now_ms);
-    if let Some(most) = limits.rpm.filter(|most| requests >= *most) {
-        let retry_ms = WINDOW_MS.saturating_sub(now_ms % WINDOW_MS);
+    let full = limits.rpm.map(|most| (most, tally.window.full_ms(now_ms, most)));
+    if let Some((most, Some(retry_ms))) = full {
         return Err(Refused::Rate { most, retry_ms });
     }
     match left_micro(limits, standing) {

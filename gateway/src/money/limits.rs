@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Milliseconds of the window in which requests are counted.
 pub(super) const WINDOW_MS: u64 = 60_000;
+/// Requests that come within so many milliseconds are kept together, so that a window stays small.
+const TOGETHER_MS: u64 = 500;
 
 /// For how long a budget is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +77,7 @@ pub struct Limits {
     pub budget: Option<Budget>,
     /// What one request may cost at most, micro-OMBRA.
     pub per_request_micro: Option<u64>,
-    /// Requests in a minute.
+    /// Requests in 60 seconds.
     pub rpm: Option<u64>,
     /// Requests at once.
     pub parallel: Option<u64>,
@@ -97,7 +99,7 @@ pub struct Tally {
     pub spent_micro: u64,
     /// What is reserved for those that have not ended, micro-OMBRA.
     pub reserved_micro: u64,
-    /// Requests of the last minute.
+    /// Requests of the last 60 seconds, if the key has a limit for them.
     pub window: Window,
 }
 
@@ -113,41 +115,59 @@ pub struct Day {
     pub reserved_micro: u64,
 }
 
-/// Requests in a minute that moves: those of the minute before count as far as it is still part of the
-/// last 60 seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// The requests of the last 60 seconds. Those that came within half a second count for as long as the last
+/// of them, so there are never more than are allowed in any 60 seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Window {
-    /// The minute, counted from 1970.
-    pub minute: u64,
-    /// Requests in it.
-    pub count: u64,
-    /// Requests in the minute before.
-    pub before: u64,
+    /// When requests came, milliseconds since 1970, and how many; the oldest first.
+    pub requests: Vec<(u64, u64)>,
 }
 
 impl Window {
-    /// The same at a later moment.
+    /// Those that still count.
+    fn at(&self, now_ms: u64) -> impl Iterator<Item = (u64, u64)> {
+        // One far in the future was counted by a clock that was wrong.
+        let counts = move |it: &(u64, u64)| it.0 < end_ms(now_ms) && now_ms < end_ms(it.0);
+        self.requests.iter().copied().filter(counts)
+    }
+
+    /// For how many milliseconds there have been as many requests as there may be, or more; none if another
+    /// may come now.
     #[must_use]
-    pub const fn at(self, now_ms: u64) -> Self {
-        let minute = now_ms / WINDOW_MS;
-        match minute.saturating_sub(self.minute) {
-            0 => self,
-            1 => Self { minute, count: 0, before: self.count },
-            _ => Self { minute, count: 0, before: 0 },
+    pub fn full_ms(&self, now_ms: u64, most: u64) -> Option<u64> {
+        let sum = |sum: u64, (_, count): (u64, u64)| sum.saturating_add(count);
+        let mut left = self.at(now_ms).fold(0, sum);
+        if left < most {
+            return None;
         }
+        for (ms, count) in self.at(now_ms) {
+            left = left.saturating_sub(count);
+            if left < most {
+                return Some(end_ms(ms).saturating_sub(now_ms));
+            }
+        }
+        // None may ever come.
+        Some(WINDOW_MS)
     }
 
-    /// How many requests the last 60 seconds had, rounded up; `self` is of that moment.
+    /// The same with one request more, and without those that no longer count.
     #[must_use]
-    pub const fn requests(self, now_ms: u64) -> u64 {
-        let left_ms = WINDOW_MS.saturating_sub(now_ms % WINDOW_MS);
-        self.count.saturating_add(self.before.saturating_mul(left_ms).div_ceil(WINDOW_MS))
+    pub fn and_one(&self, now_ms: u64) -> Self {
+        let mut requests: Vec<(u64, u64)> = self.at(now_ms).collect();
+        // Requests are not always written down in the order in which they came.
+        let now_ms = requests.last().map_or(now_ms, |(ms, _)| now_ms.max(*ms));
+        match requests.last_mut() {
+            Some((ms, count)) if *ms / TOGETHER_MS == now_ms / TOGETHER_MS => {
+                (*ms, *count) = (now_ms, count.saturating_add(1));
+            }
+            Some(_) | None => requests.push((now_ms, 1)),
+        }
+        Self { requests }
     }
+}
 
-    /// The same with one request more.
-    #[must_use]
-    pub const fn and_one(self) -> Self {
-        Self { count: self.count.saturating_add(1), ..self }
-    }
+/// When a request of this moment no longer counts.
+const fn end_ms(ms: u64) -> u64 {
+    ms.saturating_add(WINDOW_MS)
 }

@@ -23,7 +23,7 @@ fn a_key_without_limits_may_ask_for_anything() {
 #[test]
 fn refusals_come_in_their_order() {
     let (tally, day) = (Tally { open: 2, ..Tally::default() }, Day::default());
-    let window = Window { minute: NOW_MS / 60_000, count: 5, before: 0 };
+    let window = Window { requests: vec![(NOW_MS - 30_000, 2), (NOW_MS - 10_000, 3)] };
     let tally = Tally { window, ..tally };
     let mut limits = Limits {
         budget: Some(Budget { micro: 10, per: Period::Day }),
@@ -69,14 +69,55 @@ fn what_is_reserved_is_not_there_a_second_time() {
 }
 
 #[test]
-fn the_minute_before_counts_as_far_as_it_is_less_than_60_seconds_ago() {
-    let window = Window { minute: 10, count: 60, before: 60 };
-    for (now_ms, requests) in
-        [(600_000, 120), (630_000, 90), (659_999, 61), (660_000, 60), (690_000, 30), (720_000, 0)]
-    {
-        assert_eq!(requests, window.at(now_ms).requests(now_ms), "{now_ms}");
+fn no_60_seconds_have_more_requests_than_are_allowed() {
+    const MOST: u64 = 6;
+    let (mut window, mut came) = (Window::default(), Vec::new());
+    // Bursts and pauses, beginning in the middle of a minute.
+    let steps = [1, 1, 700, 1, 29_000, 3, 11_000, 250, 250, 9_000, 20_000, 499, 1].into_iter();
+    let mut now_ms = NOW_MS;
+    for step_ms in steps.cycle().take(500) {
+        now_ms += step_ms;
+        if window.full_ms(now_ms, MOST).is_none() {
+            window = window.and_one(now_ms);
+            came.push(now_ms);
+        }
     }
-    assert_eq!(1, Window::default().at(600_000).and_one().requests(600_000));
+    let most = usize::try_from(MOST).unwrap();
+    assert!(came.len() > 10 * most, "{}", came.len());
+    assert!(came.windows(most + 1).all(|them| them[most] - them[0] >= 60_000), "{came:?}");
+    assert!(window.requests.len() <= most, "{window:?}");
+}
+
+#[test]
+fn a_request_fits_at_the_moment_that_a_refusal_names_and_not_before() {
+    let window = [0, 20_000, 20_001].iter().fold(Window::default(), |it, ms| it.and_one(*ms));
+    for (now_ms, most, wait_ms) in [(30_000, 3, 30_000), (30_000, 2, 50_001), (30_000, 1, 50_001)] {
+        assert_eq!(Some(wait_ms), window.full_ms(now_ms, most), "{most}");
+        assert_eq!(Some(1), window.full_ms(now_ms + wait_ms - 1, most), "{most}");
+        assert_eq!(None, window.full_ms(now_ms + wait_ms, most), "{most}");
+    }
+    assert_eq!(None, window.full_ms(30_000, 4));
+    // One that came earlier and is written down later counts, too.
+    let late = window.and_one(19_990);
+    assert_eq!((Some(30_000), None), (late.full_ms(30_000, 4), late.full_ms(30_000, 5)));
+    // One request a minute, each minute.
+    let once = Window::default().and_one(NOW_MS);
+    assert_eq!(
+        (Some(1), None),
+        (once.full_ms(NOW_MS + 59_999, 1), once.full_ms(NOW_MS + 60_000, 1))
+    );
+    assert_eq!(Some(60_000), Window::default().full_ms(NOW_MS, 0));
+}
+
+#[test]
+fn a_window_stays_small_however_many_requests_come() {
+    let window = (0..60_000).step_by(10).fold(Window::default(), |it, ms| it.and_one(NOW_MS + ms));
+    assert_eq!(120, window.requests.len());
+    assert_eq!(Some(1), window.full_ms(NOW_MS + 60_000 + 489, 5_951));
+    // One that was kept before was by minutes.
+    let before = r#"{"open":1,"window":{"minute":30000000,"count":5,"before":2}}"#;
+    let tally: Tally = serde_json::from_str(before).unwrap();
+    assert_eq!((1, Window::default()), (tally.open, tally.window));
 }
 
 #[test]

@@ -260,7 +260,9 @@ fn admitted(write: &WriteTransaction, new: &NewRequest, now_ms: u64) -> Result<A
     }
     tally.open = tally.open.saturating_add(1);
     tally.reserved_micro = tally.reserved_micro.saturating_add(new.micro);
-    tally.window = tally.window.at(now_ms).and_one();
+    if new.key.limits.rpm.is_some() {
+        tally.window = tally.window.and_one(now_ms);
+    }
     day.requests = day.requests.saturating_add(1);
     day.reserved_micro = day.reserved_micro.saturating_add(new.micro);
     put(&mut write.open_table(TALLIES)?, key.0, &tally)?;
