@@ -363,7 +363,7 @@ impl Ledger for Node {
     }
 }
 
-/// A subscription to runs that open, and to claims in the pool.
+/// A subscription to runs that open, and to claims in blocks and in the pool.
 #[derive(Debug)]
 pub struct Subscription {
     client: Client,
@@ -406,11 +406,18 @@ impl Watch for Subscription {
     }
 }
 
-/// A run that waits for a miner: created, or open again after a claim lapsed.
+/// A run that waits for a miner, because it was created or is open again after a claim lapsed, or one that
+/// a miner has now.
 fn run_notice(event: &Value) -> Option<Notice> {
-    let is_open = event["status"] == "pending";
-    let id = event["agentRunId"].as_str()?.parse().ok()?;
-    is_open.then_some(Notice::Open(id))
+    let run = event["agentRunId"].as_str()?.parse().ok()?;
+    match event["status"].as_str()? {
+        "pending" => Some(Notice::Open(run)),
+        "claimed" => {
+            let miner = event["minerAddress"].as_str()?.parse().ok()?;
+            Some(Notice::Claimed { run, miner })
+        }
+        _ => None,
+    }
 }
 
 /// A claim that the pool took in.

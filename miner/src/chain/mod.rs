@@ -230,6 +230,13 @@ pub enum Fate {
 pub enum Notice {
     /// A run waits for a miner.
     Open(Hash),
+    /// A claim is in a block.
+    Claimed {
+        /// The run.
+        run: Hash,
+        /// Who has it now.
+        miner: Address,
+    },
     /// Somebody's claim waits in the pool.
     Claim {
         /// The run.

@@ -49,7 +49,7 @@ pub trait Ledger: Debug + Send + Sync {
     async fn blob(&self, id: &str) -> Result<Option<BlobView>, ChainError>;
 }
 
-/// Tells of runs that open, without a gap from the block after `head`.
+/// Tells of runs that open and of those that are claimed, without a gap from the block after `head`.
 #[async_trait]
 pub trait Watch: Debug + Send + Sync {
     /// Begins to watch after the block `height`; what was watched before is dropped.

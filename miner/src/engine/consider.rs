@@ -248,7 +248,7 @@ fn bytes_of(ask: &Ask<'_>) -> u64 {
 }
 
 /// Whether the journal's entry stands against a new claim. A race that was lost does not.
-const fn stands_against(entry: &Entry) -> bool {
+pub(super) const fn stands_against(entry: &Entry) -> bool {
     match &entry.phase {
         Phase::Over(Outcome::LostTo(_) | Outcome::ClaimRefused(_) | Outcome::Gone) => false,
         Phase::Over(

@@ -8,19 +8,24 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use types::{Address, Hash};
+use types::{Address, Hash, RunStatus};
 
 use super::Parts;
 use super::bonding::Bonding;
+use super::consider::stands_against;
 use super::error::{Halt, Pauses, patiently};
 use super::outbox::Outbox;
 use crate::chain::{ChainError, Notice, RunView, Watch};
 use crate::journal::entry::{Entry, Outcome, Phase};
+use crate::ports::Ending;
 
 /// Rival claims that are remembered; the lowest run ids give way.
 const RIVALS_MAX: usize = 4_096;
 /// How long a claim in the pool counts as a rival: a few blocks; then it was included or dropped.
 const RIVAL_MS: u64 = 10_000;
+
+/// Why a run is given up that this miner has by a claim which it took for lost.
+const LATE_CLAIM: &str = "this miner's claim of the run was rejected, and came into a block later";
 
 /// What the engine's tasks share.
 #[derive(Debug)]
@@ -70,6 +75,44 @@ impl Inner {
         Ok(())
     }
 
+    /// Gives up runs that this miner has by claims which it took for lost. A claim that came too late for
+    /// a run is valid again when the run opens again, until another transaction takes its nonce, and
+    /// everybody who has its bytes can send it. A run that nobody works on would cost the bond.
+    async fn give_up_late(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+        match self.parts.runs.open_of_miner(&self.me).await {
+            Ok(runs) => {
+                for run in runs {
+                    self.give_up(run, workers).await?;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "runs of this miner cannot be listed"),
+        }
+        Ok(())
+    }
+
+    async fn give_up(self: &Arc<Self>, run: RunView, workers: &mut Workers) -> Result<(), Halt> {
+        let id = run.id;
+        let is_open = matches!(run.status, RunStatus::Claimed | RunStatus::Running);
+        if !is_open || run.miner != Some(self.me) || !self.is_lost(&id)? {
+            return Ok(());
+        }
+        tracing::warn!(run = %id, "a claim that was rejected is in a block; giving the run up");
+        let ending = Ending::without_answer(RunStatus::Failed, LATE_CLAIM);
+        let entry = Entry::reserve(run, self.parts.clock.now_ms()).at(Phase::Ending(ending));
+        self.parts.journal.put(&entry).await?;
+        self.spawn(id, workers);
+        Ok(())
+    }
+
+    /// Whether the journal has a run whose claim was lost, and nobody works on it.
+    fn is_lost(&self, id: &Hash) -> Result<bool, Halt> {
+        if self.busy.lock().contains(id) {
+            return Ok(false);
+        }
+        let entry = self.parts.journal.entry(id)?;
+        Ok(entry.is_some_and(|entry| entry.is_over() && !stands_against(&entry)))
+    }
+
     /// Gives a worker to every run that is not over and has none.
     pub(super) fn resume_open(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
         for entry in self.parts.journal.open_entries()? {
@@ -90,8 +133,9 @@ impl Inner {
         begun.is_ok()
     }
 
-    /// Looks at all pending runs, those that pay most first.
+    /// Looks at all pending runs, those that pay most first, and at what this miner has.
     pub(super) async fn poll(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+        self.give_up_late(workers).await?;
         match self.parts.runs.pending().await {
             Ok(mut runs) => {
                 runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
@@ -117,7 +161,14 @@ impl Inner {
                 }
                 rivals.insert(run, (miner, self.parts.clock.now_ms()));
             }
-            Notice::Claim { .. } => (),
+            Notice::Claimed { run, miner } if miner == self.me && self.is_lost(&run)? => {
+                match self.parts.runs.run(&run).await {
+                    Ok(Some(run)) => self.give_up(run, workers).await?,
+                    Ok(None) => (),
+                    Err(error) => tracing::warn!(%run, %error, "a run cannot be read"),
+                }
+            }
+            Notice::Claim { .. } | Notice::Claimed { .. } => (),
             Notice::Open(id) => {
                 // A run that opens again has no claims any more.
                 self.rivals.lock().remove(&id);

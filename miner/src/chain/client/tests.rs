@@ -268,13 +268,17 @@ async fn only_the_runs_of_a_miner_that_have_not_ended_are_asked_for() {
 }
 
 #[test]
-fn notices_tell_of_open_runs_and_of_claims_in_the_pool() {
+fn notices_tell_of_open_runs_and_of_claims_in_blocks_and_in_the_pool() {
     let run = Hash::digest(b"run");
     let event = |status: &str| json!({"event": "x", "agentRunId": run, "status": status});
     assert_eq!(Some(Notice::Open(run)), run_notice(&event("pending")));
-    assert_eq!(None, run_notice(&event("claimed")));
-    let claim = |event: &str| json!({"event": event, "from": ADDRESS, "tx": {"agentRunId": run}});
+    let mut claimed = event("claimed");
+    assert_eq!(None, run_notice(&claimed), "it does not say by whom");
+    claimed["minerAddress"] = json!(ADDRESS);
     let miner = ADDRESS.parse().unwrap();
+    assert_eq!(Some(Notice::Claimed { run, miner }), run_notice(&claimed));
+    assert_eq!(None, run_notice(&event("running")));
+    let claim = |event: &str| json!({"event": event, "from": ADDRESS, "tx": {"agentRunId": run}});
     assert_eq!(Some(Notice::Claim { run, miner }), claim_notice(&claim("accepted")));
     assert_eq!(None, claim_notice(&claim("dropped")));
     assert_eq!(None, claim_notice(&json!({"gap": true})));

@@ -4,15 +4,18 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use types::tx::{AgentRequest, Protection};
-use types::{Amount, Hash, RunStatus};
+use tokio::sync::mpsc;
+use types::tx::{AgentFinish, AgentRequest, MinerBond, Protection};
+use types::{Amount, Body, CheckedTx, Hash, Keypair, RunStatus};
 
 use super::support::{Bench, key};
 use super::torture::{check_refused, die_or_do, dies_at_every_point, is_worker};
 use crate::chain::fake::FakeChain;
-use crate::chain::{Held, Runs, Stake};
+use crate::chain::{Held, Ledger as _, Notice, Runs, Stake};
 use crate::engine::receipt::Earnings;
+use crate::journal::entry::{Outcome, Phase};
 use crate::ports::Event;
+use crate::testing::comes;
 
 const HELD_MS: u64 = 60_000;
 
@@ -123,6 +126,56 @@ async fn a_bond_that_is_refused_ends_the_claim_before_it_is_signed() {
     let state = bench.chain.state.lock();
     assert_eq!(vec!["INSUFFICIENT_BALANCE"], state.rejections);
     assert!(state.lost.is_empty(), "{:?}", state.lost);
+}
+
+/// A claim of a run that a rival got. The rival has given the run up since, and somebody has sent the claim
+/// again.
+async fn replay_a_lost_claim(bench: &Bench, run: Hash) {
+    let rival = Keypair::from_seed(&[7; 32]);
+    bench.chain.state.lock().set_balance(&rival.address(), 60_000);
+    bench.chain.act(&rival, &Body::MinerBond(MinerBond { amount: Amount::new(50_000) }));
+    bench.chain.until(|state| state.pool.len() == 1).await;
+    // The miner's bond is in a block.
+    bench.chain.make_block();
+    let is_claim = |tx: &CheckedTx| tx.body().type_name() == "AGENT_CLAIM";
+    bench.chain.until(|state| state.pool.iter().any(is_claim)).await;
+    let lost = bench.chain.state.lock().pool[0].to_json();
+    bench.chain.state.lock().rivals.push((run, rival.clone()));
+    bench.chain.make_block();
+    bench.counters.until(|events| events.contains(&Event::LostRace)).await;
+    bench.change_policy(|policy| policy.claiming = false);
+    let given_up =
+        AgentFinish { status: "failed".to_owned(), ..fixtures::finish(run, 0, [0, 10_000, 0]) };
+    bench.chain.act(&rival, &Body::AgentFinish(given_up));
+    bench.chain.send(&lost).await.unwrap();
+    bench.make_blocks_again();
+}
+
+#[tokio::test]
+async fn a_lost_claim_that_somebody_sends_again_is_given_up_and_keeps_the_bond() {
+    for is_told in [true, false] {
+        let mut bench = bench();
+        if is_told {
+            bench.config.poll_ms = 600_000;
+        }
+        bench.chain.state.lock().is_halted = true;
+        let run = ask(&bench, "x", 50_000);
+        let (notices, receiver) = mpsc::channel(1);
+        let given_back = || bench.entry(&run).phase == Phase::Over(Outcome::GivenBack);
+        let happens = async {
+            replay_a_lost_claim(&bench, run).await;
+            if is_told {
+                notices.send(Notice::Claimed { run, miner: key().address() }).await.unwrap();
+            }
+            assert!(comes(given_back).await, "told: {is_told}, {:?}", bench.entry(&run).phase);
+        };
+        bench.during_with(receiver, happens).await;
+        let view = bench.chain.run_of(&run);
+        assert_eq!(RunStatus::Pending, view.status);
+        assert!(view.excluded.contains(&key().address()), "it can be sent again no more");
+        assert_eq!(vec!["MINER_BOND", "CLAIM", "FINISH"], bench.sent(), "told: {is_told}");
+        assert_eq!((49_900, 0), stake(&bench), "told: {is_told}");
+    }
 }
 
 #[tokio::test]
