@@ -59,6 +59,8 @@ impl Inner {
             Ok(answers) => answers,
             Err(error) => return Ok(Err(error)),
         };
+        // Deadlines are those of the chain, and this machine's clock may be behind.
+        standing.now_ms = standing.now_ms.max(head.block_ms);
         standing.balance_micro = funds.balance_micro;
         standing.node_syncing = head.syncing;
         standing.backend_down = match self.parts.backend.health().await {

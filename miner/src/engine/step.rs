@@ -233,7 +233,8 @@ impl Inner {
     /// The time until work on the run must stop; none if that is now.
     fn time_left(&self, scene: &Scene) -> Option<Duration> {
         let margin_ms = self.parts.config.deadline_margin_ms;
-        let left = budget::time_left_ms(&scene.view, self.parts.clock.now_ms(), margin_ms);
+        let now_ms = self.parts.clock.now_ms().saturating_add(scene.behind_ms);
+        let left = budget::time_left_ms(&scene.view, now_ms, margin_ms);
         match left {
             Some(0) => None,
             Some(left_ms) => Some(Duration::from_millis(left_ms).min(LONGEST)),
@@ -321,7 +322,7 @@ impl Inner {
 
     /// Signs the step, with its long texts in blobs.
     pub(super) async fn sign_step(&self, scene: Scene) -> Result<(), Halt> {
-        let Scene { entry, step: Some(mut record), view } = scene else { return Ok(()) };
+        let Scene { entry, step: Some(mut record), view, .. } = scene else { return Ok(()) };
         let mut ids = [None, None];
         for (id, text) in ids.iter_mut().zip(self.blobs(&entry, &record)) {
             let Some(text) = text else { continue };

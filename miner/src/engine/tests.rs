@@ -64,6 +64,27 @@ async fn a_clock_that_is_ahead_makes_no_transaction_that_pools_would_have_wait()
 }
 
 #[tokio::test]
+async fn a_clock_that_is_behind_makes_no_deadline_later() {
+    let mut bench = Bench::new();
+    // The chain makes blocks at the time that this clock had.
+    bench.clock.0.fetch_sub(119_000, Ordering::SeqCst);
+    bench.config.deadline_margin_ms = 119_900;
+    let run = bench.settle("stall", 10_000, 3).await;
+    assert_eq!(RunStatus::Timeout, run.status);
+    assert_eq!(vec!["CLAIM", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
+async fn a_run_that_ends_soon_is_not_claimed_with_a_clock_that_is_behind() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("x", 10_000, 3);
+    bench.chain.pass(Params::default().pending_ttl_ms - 3_000);
+    bench.until_decided("TOO_LATE").await;
+    assert_eq!(RunStatus::Pending, bench.status(&run));
+    assert!(bench.sent().is_empty());
+}
+
+#[tokio::test]
 async fn a_step_reports_its_output_and_its_calls() {
     let bench = Bench::new();
     bench.settle("tools=1 once=1", 10_000, 10).await;

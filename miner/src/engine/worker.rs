@@ -21,6 +21,8 @@ pub(super) struct Scene {
     /// The record of the step that is next, if there is one.
     pub(super) step: Option<StepRecord>,
     pub(super) view: RunView,
+    /// How far this machine's clock is behind the chain's, milliseconds.
+    pub(super) behind_ms: u64,
 }
 
 impl Inner {
@@ -51,10 +53,18 @@ impl Inner {
                 | Action::SignFinish(_) => {
                     // Those actions follow only from a run that the chain has.
                     let Some(view) = view else { continue };
-                    self.act(action, Scene { entry, step, view }).await?;
+                    let behind_ms = self.behind_ms().await?;
+                    self.act(action, Scene { entry, step, view, behind_ms }).await?;
                 }
             }
         }
+    }
+
+    /// How far this machine's clock is behind the time of the newest block: deadlines are those of the
+    /// chain.
+    async fn behind_ms(&self) -> Result<u64, Halt> {
+        let head = self.patiently(|| self.parts.ledger.head()).await?;
+        Ok(head.block_ms.saturating_sub(self.parts.clock.now_ms()))
     }
 
     async fn act(&self, action: Action, scene: Scene) -> Result<(), Halt> {

@@ -65,6 +65,7 @@ impl Trial {
             None => u64::MAX,
         };
         let head = node.head().await?;
+        let now_ms = now_ms.max(head.block_ms);
         let mut runs = node.pending().await?;
         runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
         let mut tried = Vec::new();
