@@ -15,7 +15,7 @@ use crate::journal::call::CallStanding;
 /// What a model is to be asked next.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// The conversation so far.
+    /// The conversation so far; where no model is asked, what an agent's own model reads first.
     pub messages: &'a [Message],
     /// The tools that may be called.
     pub tools: &'a [ToolSpec],
@@ -27,7 +27,8 @@ pub struct Ask<'a> {
     pub so_far: &'a str,
     /// Texts before the first of which the answer ends.
     pub stops: &'a [String],
-    /// The most tokens that the model may still put out in this run, at least 1, if its requester says.
+    /// The most tokens that the model may still put out in this run, at least 1, if its requester says;
+    /// where no model is asked, the most of one answer of an agent's own model.
     pub output_tokens_left: Option<u32>,
     /// What stands for the output where no model is asked.
     pub unasked: Option<&'a Output>,

@@ -26,10 +26,21 @@ pub trait Names: Send + Sync + Debug {
 pub struct AgentBrief {
     /// What the model reads before everything else; none of an agent that is a program.
     pub base_prompt: Option<String>,
+    /// The most tokens of one answer of its model; none of an agent that is a program.
+    pub output_tokens_max: Option<u32>,
     /// The names of the agent's tools.
     pub tools: Vec<String>,
-    /// The selectors of its methods.
-    pub selectors: Vec<[u8; 4]>,
+    /// Its methods.
+    pub methods: Vec<MethodBrief>,
+}
+
+/// What a run needs to know of a method of its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodBrief {
+    /// With what its payloads begin.
+    pub selector: [u8; 4],
+    /// What is said of it, which a model reads before the arguments; empty if nothing is.
+    pub description: String,
 }
 
 /// The agents that are here to be executed as tools of runs, by the names that runs give them:

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use agent::executor::{Agent, Context, Executed, Executors, MethodTool, Stop, Task, Verdict};
 use agent::messages::ToolSpec;
-use agent::tools::ports::{AgentBrief, AgentTools};
+use agent::tools::ports::{AgentBrief, AgentTools, MethodBrief};
 use agent::tools::{Class, Code, Failure, Limits, Terms, Tool};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use types::abi::Method;
 use types::agent::Tool as ToolName;
 use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
@@ -145,10 +146,15 @@ impl AgentTools for RunAgents {
     fn brief(&self, name: &str) -> Option<AgentBrief> {
         let agent = self.find(name)?;
         let Agent { metadata, model, .. } = &*agent;
+        let method = |method: &Method| MethodBrief {
+            selector: method.selector().0,
+            description: agent.describe(method).to_owned(),
+        };
         Some(AgentBrief {
             base_prompt: model.as_ref().map(|it| it.base_prompt.clone()),
+            output_tokens_max: model.as_ref().map(|it| it.max_output_tokens),
             tools: metadata.tools.iter().map(ToString::to_string).collect(),
-            selectors: metadata.methods.iter().map(|it| it.selector().0).collect(),
+            methods: metadata.methods.iter().map(method).collect(),
         })
     }
 

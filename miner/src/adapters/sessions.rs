@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agent::backend::Manifest;
-use agent::messages::{Constraint, End, Iteration, Output, ToolCall, ToolSpec};
+use agent::messages::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
 use agent::methods::{self, Parsed, Request};
 use agent::tools::ports::AgentBrief;
 use agent::tools::{Grant, Toolbox};
@@ -161,6 +161,10 @@ struct AgentCall {
     agent: String,
     /// The call of it, as if a model had made it.
     call: Output,
+    /// What the agent's model reads before the arguments.
+    before: Vec<Message>,
+    /// The most tokens of one answer of the agent's model.
+    output_tokens_max: Option<u32>,
 }
 
 impl AgentCall {
@@ -168,9 +172,16 @@ impl AgentCall {
     fn of(agent: &str, brief: &AgentBrief, prompt: &str) -> Option<Self> {
         let payload = prompt.trim();
         let bytes = const_hex::decode(payload.strip_prefix("0x")?).ok()?;
-        if !brief.selectors.contains(bytes.first_chunk::<4>()?) {
-            return None;
-        }
+        let selector = bytes.first_chunk::<4>()?;
+        let method = brief.methods.iter().find(|method| method.selector == *selector)?;
+        let texts = brief.base_prompt.iter().flat_map(|base| [base, &method.description]);
+        let before = texts.filter(|text| !text.is_empty()).map(|text| Message {
+            role: Role::System,
+            text: text.clone(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        });
+        let before = before.collect();
         let arguments = [(PAYLOAD.to_owned(), Value::from(payload))].into_iter().collect();
         let call = ToolCall { id: "call_0".to_owned(), name: agent.to_owned(), arguments };
         let call = Output {
@@ -182,7 +193,8 @@ impl AgentCall {
             prompt_tokens: 0,
             end: End::ToolCalls,
         };
-        Some(Self { agent: agent.to_owned(), call })
+        let output_tokens_max = brief.output_tokens_max;
+        Some(Self { agent: agent.to_owned(), call, before, output_tokens_max })
     }
 }
 
@@ -194,13 +206,13 @@ impl AgentSession for AgentCall {
     fn ask(&self) -> Ask<'_> {
         let constraint = &Constraint::Free;
         Ask {
-            messages: &[],
+            messages: &self.before,
             tools: &[],
             constraint,
             thinks: false,
             so_far: "",
             stops: &[],
-            output_tokens_left: None,
+            output_tokens_left: self.output_tokens_max,
             unasked: Some(&self.call),
         }
     }

@@ -121,19 +121,22 @@ impl Inner {
     }
 
     /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens, its
-    /// own tokens and the most that it could have. Where an agent is executed and no model is asked, the
-    /// payload counts as the prompt: the agent's model reads it.
+    /// own tokens and the most that it could have. Where an agent is executed and no model is asked, what
+    /// the agent's model reads counts as the prompt: what its author wrote, and the payload.
     async fn measured(
         &self,
         run: &RunView,
         session: &dyn AgentSession,
         output_tokens_max: u32,
     ) -> Result<AskedWork, (u64, u64)> {
-        if let Some(output) = session.ask().unasked {
+        let ask = session.ask();
+        if let Some(output) = ask.unasked {
             let texts = output.tool_calls.iter().flat_map(|call| call.arguments.values());
             let hex = texts.map(|text| text.as_str().map_or(0, str::len)).sum::<usize>();
-            let bytes = u64::try_from(hex.div_ceil(2)).unwrap_or(u64::MAX);
-            return Ok(AskedWork::of(&session.ask(), tokens_about(bytes)));
+            let before = ask.messages.iter().map(|message| message.text.len()).sum::<usize>();
+            let bytes = hex.div_ceil(2).saturating_add(before);
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            return Ok(AskedWork::of(&ask, tokens_about(bytes)));
         }
         let iteration = question(session, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {

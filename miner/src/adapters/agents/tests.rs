@@ -4,12 +4,15 @@ use agent::executor::{Execute, Halt, Scope};
 use agent::tools::{Grant, Toolbox};
 use types::RunStatus;
 use types::agent::ExecutorId;
+use types::tx::RunOfAgent;
 
 use super::*;
 use crate::adapters::{ToolRunner, Understanding};
 use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
 use crate::chain::fake::market::{EXECUTOR, payload};
+use crate::engine::tests::support::{Bench, folder};
+use crate::policy::{Decision, Reason};
 use crate::ports::{Courses as _, Ending, Move, Tools as _};
 use crate::testing::{manifest, toolbox};
 
@@ -130,6 +133,31 @@ async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
     assert_eq!(texts, ["Be brief.", "How are you?"]);
     let tools: Vec<_> = session.ask().tools.iter().map(|it| it.name.clone()).collect();
     assert_eq!(tools, ["a_b_f", "math_eval"]);
+}
+
+#[tokio::test]
+async fn a_run_of_a_method_pays_for_what_the_model_of_its_agent_reads() {
+    let folder = folder();
+    let mut bench = Bench::at(folder.path(), FakeChain::new().with_v8(), None);
+    let agent_id = bench.chain.add_agent("asks", &[]);
+    let here = run_agents(&bench.chain, EXECUTOR);
+    let toolbox = toolbox_with(&here);
+    bench.courses = Arc::new(Understanding::new(toolbox.clone(), manifest()));
+    bench.tool_runner = Arc::new(ToolRunner::new(toolbox, Some(here)));
+    bench.change_policy(|policy| policy.prompt_micro_per_1000_tokens = 1_000);
+    let bytes = payload("hello");
+    let prompt = const_hex::encode_prefixed(&bytes);
+    let run = bench.chain.add_run_with(&prompt, 10_000, 10, |request| {
+        let agent_version = Some("1.0.0".to_owned());
+        request.agent = RunOfAgent { agent_id: Some(agent_id), agent_version }.into();
+    });
+    bench.until_decided("PROMPT_UNPAID").await;
+    let read = u64::try_from(bytes.len() + "Be brief.".len()).unwrap();
+    let tokens = agent::backend::tokens_about(read);
+    assert!(tokens > agent::backend::tokens_about(read - 9));
+    // No answer of the agent has more than eight tokens.
+    let reason = Reason::PromptUnpaid { tokens, cost_micro: tokens, income_micro: 8 };
+    assert_eq!(Decision::Skip(reason), bench.decision(&run));
 }
 
 /// Executes the run of an agent with this prompt, up to its end.
