@@ -304,7 +304,8 @@ impl Ledger for Node {
         let init_micro = fee_micro("blobInitFee").unwrap_or_default();
         // Where the node does not tell, what holds unless the chain says otherwise.
         let usual = || types::Params::default().blob_fee_per_chunk.get();
-        Ok(BlobFees { init_micro, chunk_micro: fee_micro("blobFeePerChunk").unwrap_or_else(usual) })
+        let chunk_micro = fee_micro("blobFeePerChunk").unwrap_or_else(usual);
+        Ok(BlobFees { init_micro, chunk_micro, base_fee: fee_micro("baseFee") })
     }
 
     async fn send(&self, text: &str) -> Answer<()> {

@@ -302,7 +302,8 @@ impl Ledger for FakeChain {
         let state = self.state.lock();
         let params = state.params();
         let init_micro = if state.is_v7() { params.blob_init_fee.get() } else { 0 };
-        Ok(BlobFees { init_micro, chunk_micro: params.blob_fee_per_chunk.get() })
+        let base_fee = state.is_v7().then_some(state.told_base_fee);
+        Ok(BlobFees { init_micro, chunk_micro: params.blob_fee_per_chunk.get(), base_fee })
     }
 
     async fn send(&self, text: &str) -> Answer<()> {

@@ -172,6 +172,8 @@ pub struct BlobFees {
     pub init_micro: u64,
     /// Each chunk, micro-OMBRA.
     pub chunk_micro: u64,
+    /// What a place of 1,024 bytes in a block costs, micro-OMBRA; none before fork v7, when it costs nothing.
+    pub base_fee: Option<u64>,
 }
 
 /// The chain and its newest block.

@@ -1,6 +1,7 @@
 //! Keeping long texts on the chain as blobs (docs/protocol.md section 5.10).
 
 use agent::text::cut;
+use types::bid::MAX_BASE_FEE;
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit};
 use types::{Body, Hash};
@@ -8,6 +9,7 @@ use types::{Body, Hash};
 use super::Inner;
 use super::error::Halt;
 use super::tx_outcome::Verdict;
+use crate::chain::BlobFees;
 use crate::journal::entry::{Entry, Purpose};
 
 /// So many ids are tried for one text.
@@ -16,6 +18,12 @@ const IDS_MAX: u32 = 3;
 const SECRET_DIGITS: usize = 16;
 /// The code of an id that somebody has.
 const TAKEN: &str = "BLOB_EXISTS";
+
+/// More bytes than a transaction about a blob has beside the text.
+const AROUND_BYTES: u64 = 1_024;
+/// The highest base fee at which something is sent that a run can do without: half of what transactions
+/// offer. Full blocks raise it by a 64th each, so it takes 45 of them until a block takes those no more.
+pub(super) const BASE_FEE_MAX: u64 = MAX_BASE_FEE.get() / 2;
 
 /// What is to be kept.
 #[derive(Debug)]
@@ -30,13 +38,32 @@ impl Content {
         Self { name, bytes: text.into_bytes() }
     }
 
+    fn total_bytes(&self) -> u64 {
+        u64::try_from(self.bytes.len()).unwrap_or(u64::MAX)
+    }
+
+    fn total_chunks(&self) -> u64 {
+        self.total_bytes().div_ceil(BLOB_CHUNK_BYTES)
+    }
+
+    /// About what it burns to keep this, micro-OMBRA, rather more than less.
+    pub(super) fn cost_micro(&self, fees: &BlobFees) -> u64 {
+        let BlobFees { init_micro, chunk_micro, base_fee } = *fees;
+        let chunks = self.total_chunks();
+        let around = chunks.saturating_add(2).saturating_mul(AROUND_BYTES);
+        // The text is written in Base64.
+        let text = self.total_bytes().div_ceil(3).saturating_mul(4);
+        let places = around.saturating_add(text).saturating_mul(base_fee.unwrap_or_default());
+        let content = chunks.saturating_mul(chunk_micro);
+        init_micro.saturating_add(content).saturating_add(places.div_ceil(1_024))
+    }
+
     fn init(&self, blob_id: String) -> BlobInit {
-        let total_bytes = u64::try_from(self.bytes.len()).unwrap_or(u64::MAX);
         BlobInit {
             blob_id,
             content_type: "text/plain; charset=utf-8".into(),
-            total_bytes,
-            total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
+            total_bytes: self.total_bytes(),
+            total_chunks: self.total_chunks(),
             content_hash: Hash::digest(&self.bytes),
         }
     }

@@ -19,7 +19,8 @@ pub struct Config {
     pub pause_ms: u64,
     /// Whether assistant and tool turns are written into the conversation; each burns 100 micro.
     pub turns: bool,
-    /// Whether thoughts are kept as blobs; each chunk of 400,000 bytes burns 100 micro.
+    /// Whether thoughts are kept as blobs; each chunk of 400,000 bytes burns 100 micro. From fork v7 on
+    /// they cost more, and are kept only where the step earns at least twice as much.
     pub thought_blobs: bool,
     /// Outputs of steps from this size on are kept as blobs.
     pub output_blob_bytes_min: u64,

@@ -7,14 +7,16 @@ use agent::messages::{End, Iteration, Output, ToolCall};
 use agent::text::cut;
 use agent::tools;
 use tokio::time::timeout;
+use types::params::AGENT_REWARD_PER_TOKEN;
 use types::tx::{AgentStep, ChatTurn, ToolCall as CallReport};
 use types::{Body, Hash, RunStatus};
 
 use super::Inner;
-use super::blobs::Content;
+use super::blobs::{BASE_FEE_MAX, Content};
 use super::budget;
 use super::error::{Halt, Pauses};
 use super::worker::Scene;
+use crate::chain::BlobFees;
 use crate::journal::entry::{CallRecord, CallState, Entry, Phase, Purpose, StepRecord, Turn};
 use crate::ports::{AgentSession, Ask, Ending, Event, Move, ToolResult};
 
@@ -321,16 +323,16 @@ impl Inner {
     }
 
     /// Signs the step, with its long texts in blobs.
-    pub(super) async fn sign_step(&self, scene: Scene) -> Result<(), Halt> {
-        let Scene { entry, step: Some(mut record), view, .. } = scene else { return Ok(()) };
+    pub(super) async fn sign_step(&self, scene: &Scene) -> Result<(), Halt> {
+        let Scene { entry, step: Some(record), view, .. } = scene else { return Ok(()) };
         let mut ids = [None, None];
-        for (id, text) in ids.iter_mut().zip(self.blobs(&entry, &record)) {
+        for (id, text) in ids.iter_mut().zip(self.blobs(scene, record).await?) {
             let Some(text) = text else { continue };
-            match self.keep(&entry, &text).await? {
+            match self.keep(entry, &text).await? {
                 Ok(kept) => *id = Some(kept),
                 Err(code) => {
                     tracing::warn!(run = %view.id, code, "a step goes without its blobs");
-                    record.blobs_refused = true;
+                    let record = StepRecord { blobs_refused: true, ..record.clone() };
                     self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
                     return Ok(());
                 }
@@ -349,13 +351,58 @@ impl Inner {
             output_blob_id,
         };
         let mut signed = entry.at(Phase::StepSigned);
-        signed.turns = if self.parts.config.turns { turns(&record) } else { Vec::new() };
+        signed.turns = if self.parts.config.turns { turns(record) } else { Vec::new() };
         self.outbox.post(&signed, &Body::AgentStep(body), Purpose::Step { tokens }).await?;
         Ok(())
     }
 
-    /// The blobs of a step: its thoughts and its output, where they are to be kept.
-    fn blobs(&self, entry: &Entry, record: &StepRecord) -> [Option<Content>; 2] {
+    /// The blobs of a step: its thoughts and its output, where they are to be kept. A run can do without
+    /// them, so they must not hold it up, and thoughts must not cost more than half of what the step earns.
+    async fn blobs(
+        &self,
+        scene: &Scene,
+        record: &StepRecord,
+    ) -> Result<[Option<Content>; 2], Halt> {
+        let (run, step) = (scene.view.id, scene.entry.steps);
+        let [thoughts, output] = self.texts(&scene.entry, record);
+        if thoughts.is_none() && output.is_none() {
+            return Ok([None, None]);
+        }
+        let fees = self.patiently(|| self.parts.ledger.blob_fees()).await?;
+        if let Some(why) = self.would_hold_up(scene, &fees) {
+            tracing::info!(%run, step, why, "a step goes without its blobs");
+            return Ok([None, None]);
+        }
+        let earned_micro = record.tokens().saturating_mul(AGENT_REWARD_PER_TOKEN);
+        let thoughts = thoughts.filter(|thoughts| {
+            let cost_micro = thoughts.cost_micro(&fees);
+            let is_paid = fees.base_fee.is_none() || cost_micro <= earned_micro / 2;
+            if !is_paid {
+                let why = "a blob for the thoughts costs more than half of what the step earns";
+                tracing::info!(%run, step, cost_micro, earned_micro, why, "no blob");
+            }
+            is_paid
+        });
+        Ok([thoughts, output])
+    }
+
+    /// Why a transaction that a run can do without might keep the run's own transactions, whose nonces
+    /// come after it, from the chain until a deadline has passed; none if it will not.
+    fn would_hold_up(&self, scene: &Scene, fees: &BlobFees) -> Option<String> {
+        if let Some(base_fee) = fees.base_fee.filter(|base_fee| *base_fee > BASE_FEE_MAX) {
+            return Some(format!("the base fee is {base_fee}; expected at most {BASE_FEE_MAX}"));
+        }
+        let margin = Duration::from_millis(self.parts.config.deadline_margin_ms);
+        let left = self.time_left(scene).unwrap_or_default();
+        (left < margin).then(|| {
+            let left_ms = left.as_millis();
+            let margin_ms = margin.as_millis();
+            format!("{left_ms} ms are left for the run; expected at least {margin_ms}")
+        })
+    }
+
+    /// What of a step is kept in blobs by the settings: its thoughts and its output.
+    fn texts(&self, entry: &Entry, record: &StepRecord) -> [Option<Content>; 2] {
         if record.blobs_refused {
             return [None, None];
         }
@@ -376,6 +423,12 @@ impl Inner {
     pub(super) async fn write_turn(&self, scene: &Scene) -> Result<(), Halt> {
         let Scene { entry, view, .. } = scene;
         let Some(Turn { role, content }) = entry.turns.first().cloned() else { return Ok(()) };
+        let fees = self.patiently(|| self.parts.ledger.blob_fees()).await?;
+        if let Some(why) = self.would_hold_up(scene, &fees) {
+            tracing::info!(run = %view.id, step = entry.steps, why, "a step goes without its turns");
+            self.parts.journal.put(&Entry { turns: Vec::new(), ..entry.clone() }).await?;
+            return Ok(());
+        }
         let turn = ChatTurn {
             conversation_id: view.conversation_id,
             role,

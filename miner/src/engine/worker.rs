@@ -73,7 +73,7 @@ impl Inner {
             Action::WriteTurn => self.write_turn(&scene).await,
             Action::Ask => Box::pin(self.ask(&scene)).await,
             Action::RunTools => Box::pin(self.run_tools(scene)).await,
-            Action::SignStep => self.sign_step(scene).await,
+            Action::SignStep => self.sign_step(&scene).await,
             Action::SignFinish(ending) => self.sign_finish(&scene, ending).await,
             Action::Rest
             | Action::AwaitNode

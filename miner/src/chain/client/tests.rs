@@ -303,8 +303,10 @@ async fn a_step_reports_as_many_tokens_as_genesis_allows() {
 async fn blobs_burn_what_the_node_says_of_the_next_block() {
     let (script, node) = node().await;
     script.result("ombra_feeSchedule", &json!({}));
-    let before_v7 = BlobFees { init_micro: 0, chunk_micro: 100 };
+    let before_v7 = BlobFees { init_micro: 0, chunk_micro: 100, base_fee: None };
     assert_eq!(Ok(before_v7), node.blob_fees().await);
-    script.result("ombra_feeSchedule", &json!({"blobFeePerChunk": "250", "blobInitFee": "1000"}));
-    assert_eq!(Ok(BlobFees { init_micro: 1_000, chunk_micro: 250 }), node.blob_fees().await);
+    let schedule = json!({"blobFeePerChunk": "250", "blobInitFee": "1000", "baseFee": "12"});
+    script.result("ombra_feeSchedule", &schedule);
+    let from_v7 = BlobFees { init_micro: 1_000, chunk_micro: 250, base_fee: Some(12) };
+    assert_eq!(Ok(from_v7), node.blob_fees().await);
 }

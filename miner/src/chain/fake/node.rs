@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) nonces_behind: u64,
     /// While set, no block is made.
     pub(crate) is_halted: bool,
+    /// The base fee that the node names from v7 on, whatever it is.
+    pub(crate) told_base_fee: u64,
     /// So many steps are refused in their blocks.
     pub(crate) bad_steps: u32,
     /// The next sendings are refused with these codes.
@@ -107,6 +109,7 @@ impl State {
             is_syncing: false,
             nonces_behind: 0,
             is_halted: false,
+            told_base_fee: 10,
             bad_steps: 0,
             refuse: Vec::new(),
             offers_read: 0,

@@ -84,9 +84,57 @@ async fn from_v7_on_announcements_and_places_in_blocks_count_as_spent() {
     bench.chain.state.lock().begin_with_v7();
     bench.settle(PROMPT, 50_000, 5).await;
     let places_micro = bench.chain.state.lock().blob_places_micro();
-    assert!(places_micro > 0, "nine transactions");
+    assert!(places_micro > 0, "six transactions");
     let spent_micro = bench.journal.day(1_000_000).unwrap().spent_micro;
-    assert_eq!(3 * (1_000 + 100) + places_micro, spent_micro);
+    assert_eq!(2 * (1_000 + 100) + places_micro, spent_micro, "of the output and of the answer");
+}
+
+/// A miner on a chain with v7, whose model may put out so many tokens at once.
+fn bench_with_v7() -> Bench {
+    let mut bench = Bench::new();
+    bench.chain.state.lock().begin_with_v7();
+    bench.config.output_tokens_max = 20_000;
+    bench
+}
+
+/// Whether the first step of a run with this prompt has its thoughts in a blob.
+async fn keeps_thoughts(bench: &Bench, prompt: &str) -> bool {
+    assert_eq!(RunStatus::Completed, bench.settle(prompt, 50_000, 5).await.status);
+    let step = bench.chain.state.lock().step_bodies().remove(0);
+    step.thought_blob_id.is_some()
+}
+
+#[tokio::test]
+async fn from_v7_on_thoughts_are_kept_where_their_step_earns_twice_what_they_cost() {
+    // An announcement, a chunk, and places of about three KiB: 1,131 micro; ten tokens are always there.
+    for (prompt, is_kept) in [("think tokens=2251", false), ("think tokens=2252", true)] {
+        let bench = bench_with_v7();
+        assert_eq!(is_kept, keeps_thoughts(&bench, prompt).await, "{prompt}");
+        let spent_micro = bench.journal.day(1_000_000).unwrap().spent_micro;
+        assert_eq!(is_kept, spent_micro > 0, "{prompt}: {spent_micro}");
+        assert!(2 * spent_micro <= 2_262, "{prompt}: {spent_micro}");
+    }
+}
+
+#[tokio::test]
+async fn a_base_fee_that_may_soon_be_too_high_leaves_a_step_without_its_blobs() {
+    for (base_fee, is_kept) in [(1_000, true), (1_001, false)] {
+        let mut bench = bench_with_v7();
+        bench.config.turns = true;
+        bench.chain.state.lock().told_base_fee = base_fee;
+        assert_eq!(is_kept, keeps_thoughts(&bench, "think tokens=9000").await, "{base_fee}");
+        assert_eq!(is_kept, bench.sent().contains(&"CHAT_TURN"), "{base_fee}");
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_that_is_near_leaves_a_step_without_its_blobs() {
+    // A claim lapses after two minutes.
+    for (margin_ms, is_kept) in [(59_000, true), (61_000, false)] {
+        let mut bench = Bench::new();
+        bench.config.deadline_margin_ms = margin_ms;
+        assert_eq!(is_kept, keeps_thoughts(&bench, "think").await, "{margin_ms}");
+    }
 }
 
 #[tokio::test]

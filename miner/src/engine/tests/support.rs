@@ -1,9 +1,9 @@
 //! A miner for tests: a fake chain, a model whose answers follow from the prompt, two tools.
 //!
 //! A prompt is made of words: `tools=2` wants two rounds of the tool `pure`, `once=1` adds the tool
-//! `once` to the first, `think` has thoughts, `long=20000` is the length of the answer, `stall` never
-//! answers, `tale=9` is an answer of nine tokens that is gone on with, `shrink` counts ever fewer tokens of prompt, `garbled` first makes a call that cannot be
-//! read.
+//! `once` to the first, `think` has thoughts, `long=20000` is the length of the answer, `tokens=2000` has
+//! so many tokens more, `stall` never answers, `tale=9` is an answer of nine tokens that is gone on with,
+//! `shrink` counts ever fewer tokens of prompt, `garbled` first makes a call that cannot be read.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -245,7 +245,7 @@ fn answer(prompt: &str, round: u64, iteration: &Iteration<'_>) -> Output {
     let long = usize::try_from(number(prompt, "long")).unwrap();
     let text =
         if wants_tools { format!("round {round}") } else { format!("done{}", "!".repeat(long)) };
-    let wanted = 10 + u32::try_from(round).unwrap();
+    let wanted = 10 + u32::try_from(round + number(prompt, "tokens")).unwrap();
     let output_tokens = wanted.min(iteration.output_tokens_max);
     let grown = 10 * u32::try_from(iteration.messages.len()).unwrap();
     let end = match (output_tokens < wanted, wants_tools) {
