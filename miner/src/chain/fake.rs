@@ -299,7 +299,8 @@ impl Ledger for FakeChain {
     }
 
     async fn blob_fees(&self) -> Answer<BlobFees> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        state.fees_read += 1;
         let params = state.params();
         let init_micro = if state.is_v7() { params.blob_init_fee.get() } else { 0 };
         let base_fee = state.is_v7().then_some(state.told_base_fee);

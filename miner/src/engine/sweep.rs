@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::Inner;
+use super::blobs::BASE_FEE_MAX;
 use super::error::{EngineError, Halt};
 use super::tx_outcome::Verdict;
 use crate::market::InForce;
@@ -54,12 +55,17 @@ impl Sweeper {
     }
 
     /// Moves what is above `keep_micro`, if it is `min_micro` or more, the last time was `pause_s` ago,
-    /// and no transaction is under way.
+    /// the base fee is low, and no transaction is under way.
     async fn sweep(&self, config: &SweepConfig) -> Result<(), Halt> {
         let Inner { parts, outbox, .. } = &*self.inner;
         let last_ms = parts.journal.swept()?.signed_ms;
         let due_ms = last_ms.saturating_add(config.pause_s.saturating_mul(1_000));
         if last_ms > 0 && parts.clock.now_ms() < due_ms {
+            return Ok(());
+        }
+        // One that waits for a lower base fee would hold up what is signed after it.
+        let is_low = |base_fee: u64| base_fee <= BASE_FEE_MAX;
+        if !parts.ledger.blob_fees().await.is_ok_and(|fees| fees.base_fee.is_none_or(is_low)) {
             return Ok(());
         }
         // Claims and calls must not stop for it.

@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(crate) bad_steps: u32,
     /// The next sendings are refused with these codes.
     pub(crate) refuse: Vec<&'static str>,
+    /// How often somebody asked for the fees.
+    pub(crate) fees_read: u64,
     /// How often somebody asked for a miner's offers.
     pub(crate) offers_read: u64,
 }
@@ -112,6 +114,7 @@ impl State {
             told_base_fee: 10,
             bad_steps: 0,
             refuse: Vec::new(),
+            fees_read: 0,
             offers_read: 0,
         }
     }

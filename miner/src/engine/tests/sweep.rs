@@ -81,6 +81,18 @@ async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
 }
 
 #[tokio::test]
+async fn nothing_is_swept_while_the_base_fee_is_high() {
+    let bench = Bench::new();
+    bench.chain.state.lock().begin_with_v7();
+    bench.chain.state.lock().told_base_fee = 1_001;
+    sweep_until(&bench, || bench.chain.state.lock().fees_read > 2).await;
+    assert!(bench.sent().is_empty());
+    bench.chain.state.lock().told_base_fee = 1_000;
+    sweep_until(&bench, || swept_times(&bench) == 1).await;
+    assert_eq!(vec!["TRANSFER"], bench.sent());
+}
+
+#[tokio::test]
 async fn the_least_balances_of_the_policy_and_of_the_market_are_never_swept() {
     let bench = Bench::new();
     bench.change_policy(|policy| policy.balance_micro_min = 40_000);
