@@ -1,14 +1,14 @@
 //! `ombra call` against members that follow a script: what it prints, and the check of the election, also
 //! behind a node that lies about it.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use fixtures::MANIFEST;
 use serde_json::{Value, json};
 use testkit::front::Front;
-use testkit::node::program;
-use testkit::process::{ended, output};
+use testkit::node::{program, wait_for};
+use testkit::process::{Process, Signal, ended, lines_to, output};
 use types::Hash;
 use types::ids;
 use types::tx::CallReveal;
@@ -100,5 +100,41 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
     let (code, said) = ombra(&["query", "calls", "--requester", "dev:1"], &url)?;
     assert_eq!(Some(0), code, "{said}");
     ensure!(said.contains(&id), "{said}");
+    market.node.stop()
+}
+
+/// The account's second transaction is to have a later nonce than the next one, so that it waits in the pool.
+fn leave_a_gap(account: &mut Value) {
+    if account["pendingNonce"] == json!(1) {
+        account["pendingNonce"] = json!(2);
+    }
+}
+
+#[test]
+fn ctrl_c_while_a_further_try_is_sent_ends_the_command_and_names_the_call() -> anyhow::Result<()> {
+    let mut market = Market::open(metadata())?;
+    let front = Front::before(market.node.rpc)?;
+    front.lie("ombra_getAccount", leave_a_gap);
+    // There are three miners, so the first try ends unassigned.
+    let asking = ["call", "judge", "judge", "Works well.", "5", "--dev", "1", "--committee", "5"];
+    let mut command = program();
+    command.args(asking).args(["--anyway", "--rpc", &front.url()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Process::start("the call", &mut command)?;
+    let lines = process.lines()?;
+    for word in ["unassigned: ", "call ", "transaction "] {
+        lines_to(&lines, word).with_context(|| format!("the line {word:?}"))?;
+    }
+    process.signal(Signal::INT)?;
+    let status = wait_for("the call to end", || Ok(process.child.try_wait()?))?;
+    let said = std::io::read_to_string(process.child.stderr.take().context("its errors")?)?;
+    assert_eq!(Some(1), status.code(), "{said}");
+    let second = ids::compute_call_id(CHAIN, &market.requester.address(), 2);
+    for wanted in [
+        "before you repeat it, ask: ombra query tx ",
+        &format!("interrupted while sending the call {second}"),
+    ] {
+        ensure!(said.contains(wanted), "{said}\nhas not: {wanted}");
+    }
     market.node.stop()
 }

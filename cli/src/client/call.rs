@@ -3,33 +3,31 @@
 pub(in crate::client) mod agent;
 pub(in crate::client) mod arguments;
 pub(in crate::client) mod options;
+mod sending;
 pub(in crate::client) mod show;
 mod terms;
 
 use std::time::Duration;
 
 use clap::Args;
-use node::clock::now_ms;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use types::abi::Method;
 use types::call::{COMMITTEE_MAX, Consensus};
-use types::ids::compute_call_id;
-use types::tx::{AgentCall, HexBytes, OnResult};
-use types::{Amount, Body, Hash};
+use types::tx::{HexBytes, OnResult};
+use types::{Amount, Hash};
 use wallet::calls::{Terms, amount_of};
-use wallet::{Answer, Client, Envelope, Signed};
+use wallet::{Answer, Client};
 
 use self::agent::Agent;
 use self::options::{Limit, Price};
+use self::sending::send;
 use self::terms::Holding;
 use super::options::{NodeArgs, SignerArgs};
 use super::output::{facts, ombra, ombra_of, one_line, printable, scalar};
-use super::tx::{SECONDS_MAX, Sender, block_of};
-use super::{CliError, Out, Outcome, input, until_interrupted};
+use super::tx::{SECONDS_MAX, Sender};
+use super::{CliError, Interrupts, Out, Outcome, input};
 
-/// How long the request may take into a block.
-const INCLUSION: Duration = Duration::from_secs(60);
 /// How long the node is asked to wait at once; what has happened is told in between.
 const WAIT_MS: u64 = 5_000;
 /// A node that is away longer is given up; shorter, it may be restarting.
@@ -179,14 +177,16 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     }
     check_enough(&args, &draft)?;
     let sender = Sender::new(client.clone(), args.signer.signer()?);
+    let mut interrupts = Interrupts::listen()?;
     if args.waiting.no_wait {
-        let id = send(&args, &sender, &draft, narration).await?;
+        let id = send(&args, &sender, &draft, &mut interrupts, narration).await?;
         if is_json {
             writeln!(out, "{}", json!({ "callId": id }))?;
         }
         return Ok(());
     }
-    let (draft, call) = send_until_assigned(&args, &sender, draft, narration).await?;
+    let sent = send_until_assigned(&args, &sender, draft, &mut interrupts, narration).await;
+    let (draft, call) = sent?;
     if is_json {
         writeln!(out, "{}", show::as_json(&call, Some(&draft.agent)))?;
     } else {
@@ -207,15 +207,16 @@ async fn send_until_assigned(
     args: &CallArgs,
     sender: &Sender,
     mut draft: Draft,
+    interrupts: &mut Interrupts,
     out: Out<'_>,
 ) -> Result<(Draft, Value), CliError> {
     let mut tried = 1;
     loop {
-        let call = send_and_wait(args, sender, &draft, out).await?;
+        let call = send_and_wait(args, sender, &draft, interrupts, out).await?;
         if call["status"] != json!("unassigned") {
             return Ok((draft, call));
         }
-        match draft_again(args, sender, &mut tried, out).await? {
+        match draft_again(args, sender, &mut tried, interrupts, out).await? {
             Some(again) => draft = again,
             None => return Ok((draft, call)),
         }
@@ -223,11 +224,13 @@ async fn send_until_assigned(
     }
 }
 
-/// Waits until enough miners can be drawn for another try, and prepares it; none if no try is left.
+/// Waits until enough miners can be drawn for another try, and prepares it; none if no try is left, or
+/// after ctrl-C.
 async fn draft_again(
     args: &CallArgs,
     sender: &Sender,
     tried: &mut u8,
+    interrupts: &mut Interrupts,
     out: Out<'_>,
 ) -> Result<Option<Draft>, CliError> {
     let tries = args.sending.tries;
@@ -241,15 +244,17 @@ async fn draft_again(
             pause.as_secs()
         )?;
         out.flush()?;
-        if until_interrupted(sleep(pause)).await?.is_none() {
-            return Ok(None);
-        }
-        let again = match draft(args, &sender.client, *tried).await {
-            Ok(again) => again,
-            Err(error) => {
+        let drafted = async {
+            sleep(pause).await;
+            draft(args, &sender.client, *tried).await
+        };
+        let again = match interrupts.unless(drafted).await {
+            Some(Ok(again)) => again,
+            Some(Err(error)) => {
                 writeln!(out, "not tried again: {error}")?;
                 return Ok(None);
             }
+            None => return Ok(None),
         };
         match check_enough(args, &again) {
             Ok(()) => return Ok(Some(again)),
@@ -264,14 +269,13 @@ async fn send_and_wait(
     args: &CallArgs,
     sender: &Sender,
     draft: &Draft,
+    interrupts: &mut Interrupts,
     out: Out<'_>,
 ) -> Result<Value, CliError> {
-    let id = send(args, sender, draft, out).await?;
+    let id = send(args, sender, draft, interrupts, out).await?;
     let goes_on = || format!("the call goes on: ombra query call {id}");
-    let waited = until_interrupted(wait(args, &sender.client, &id, out)).await;
-    let call = waited.and_then(|waited| {
-        waited.unwrap_or_else(|| Err(CliError::Failed("interrupted".to_owned())))
-    });
+    let waited = interrupts.unless(wait(args, &sender.client, &id, out)).await;
+    let call = waited.unwrap_or_else(|| Err(CliError::Failed("interrupted".to_owned())));
     call.map_err(|error| error.noted(goes_on()))
 }
 
@@ -403,48 +407,6 @@ fn check_enough(args: &CallArgs, draft: &Draft) -> Outcome {
          prices ({full} are busy or have too little free bond; {offering} offer at any price). Try \
          again later, raise --price, or add --anyway"
     )))
-}
-
-/// Signs and sends; the call is in a block then.
-async fn send(
-    args: &CallArgs,
-    sender: &Sender,
-    draft: &Draft,
-    out: Out<'_>,
-) -> Result<Hash, CliError> {
-    let envelope: Envelope = sender.envelope(now_ms()).await?;
-    let chain = sender.chain().await?;
-    let from = sender.keypair().address();
-    let call_id = compute_call_id(&chain.chain_id, &from, envelope.nonce);
-    let body = Body::AgentCall(body(args, draft, call_id));
-    let signed = Signed::new(sender.keypair(), &envelope, &body);
-    let included = sender.include_signed(&signed, INCLUSION).await?;
-    writeln!(out, "\ncall         {call_id}")?;
-    writeln!(out, "requested    in block {}", block_of(&included))?;
-    out.flush()?;
-    Ok(call_id)
-}
-
-fn body(args: &CallArgs, draft: &Draft, call_id: Hash) -> AgentCall {
-    AgentCall {
-        call_id,
-        agent_id: draft.agent.id,
-        agent_version: draft.agent.version.clone(),
-        payload: HexBytes(draft.payload.clone()),
-        consensus: draft.consensus.as_str().to_owned(),
-        committee_size: u64::from(args.committee),
-        prices: draft.terms.prices(),
-        limits: draft.terms.limits(),
-        max_fee: draft.max_fee,
-        timeout_ms: args.timeout_ms,
-        threshold: match draft.consensus {
-            Consensus::Majority => None,
-            Consensus::Threshold(needed) => Some(u64::from(needed)),
-        },
-        appealable: args.appealable.then_some(true),
-        on_result: (!args.on_result.is_empty()).then(|| args.on_result.clone()),
-        conversation_id: args.conversation,
-    }
 }
 
 /// The call, once it is decided, or settled; tells meanwhile where it is.

@@ -25,7 +25,7 @@ pub mod verify;
 pub use error::{CliError, Outcome};
 pub(crate) use input::first_line;
 pub use output::Out;
-use signals::until_interrupted;
+use signals::Interrupts;
 pub(crate) use signer::{Signer, advised};
 
 #[cfg(test)]

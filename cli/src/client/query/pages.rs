@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use wallet::{ClientError, Page};
 
-use crate::client::{CliError, until_interrupted};
+use crate::client::{CliError, Interrupts};
 
 /// The most pages that are asked for to make one list.
 pub(super) const PAGES_MAX: usize = 500;
@@ -49,11 +49,12 @@ pub(super) async fn items(
     let first = ask(page.clone()).await?;
     let mut list: Listed = serde_json::from_str(&first).map_err(unreadable)?;
     let wanted = page.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let mut interrupts = Interrupts::listen()?;
     for _ in 1..PAGES_MAX {
         let missing = u32::try_from(wanted.saturating_sub(list.items.len())).unwrap_or(u32::MAX);
         let Some(cursor) = list.next_cursor.clone().filter(|_| missing > 0) else { break };
         let next = Page { cursor: Some(cursor), limit: page.limit.map(|_| missing) };
-        let answer = match until_interrupted(ask(next)).await? {
+        let answer = match interrupts.unless(ask(next)).await {
             Some(Err(error)) if list.items.is_empty() => return Err(error.into()),
             Some(Err(_)) | None => break,
             Some(Ok(answer)) => answer,

@@ -3,7 +3,6 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use types::tx::AgentCancel;
 use types::{Body, Hash};
 use wallet::Client;
@@ -13,29 +12,10 @@ use crate::client::options::SignerArgs;
 use crate::client::output::{ombra, time};
 use crate::client::stdin::Keyboard;
 use crate::client::tx::Sender;
-use crate::client::{CliError, Out, Outcome, Signer};
+use crate::client::{CliError, Interrupts, Out, Outcome, Signer};
 
 /// The cancellation is included within this time or it is not known what became of it.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The ctrl-Cs of this process, from now on.
-#[derive(Debug)]
-pub(in crate::client) struct Interrupts(Signal);
-
-impl Interrupts {
-    /// Listens from now on.
-    pub(in crate::client) fn listen() -> Result<Self, CliError> {
-        let listening = signal(SignalKind::interrupt());
-        listening.map(Self).map_err(|source| CliError::file("listening for ctrl-C", source))
-    }
-
-    /// Ends at the next one.
-    pub(in crate::client) async fn next(&mut self) {
-        if self.0.recv().await.is_none() {
-            std::future::pending::<()>().await;
-        }
-    }
-}
 
 /// The person before the terminal: ctrl-C, and what is typed.
 #[derive(Debug)]
