@@ -1,4 +1,4 @@
-//! ctrl-C while a run is followed.
+//! ctrl-C while a run is followed, and while a transaction waits for its block.
 
 use std::process::{Command, Stdio};
 
@@ -140,5 +140,20 @@ fn asked_in_a_terminal(scene: &Scene) -> anyhow::Result<(Begun, String)> {
 fn assert_pending(scene: &Scene, run: &str) -> anyhow::Result<()> {
     let record = scene.node.call("ombra_getAgentRun", &json!([run]))?;
     assert_eq!("pending", text(&record, "status"));
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_while_a_transaction_waits_for_its_block_names_it() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    // It waits for the nonce before it.
+    let sending = ["tx", "transfer", "dev:3", "1ombra", "--dev", "0", "--nonce", "1"];
+    let begun = scene.watch(&sending, "TRANSFER ")?;
+    let told = begun.printed.iter().find_map(|line| line.strip_prefix("TRANSFER "));
+    let hash = told.context("a hash")?.to_owned();
+    begun.interrupt()?;
+    let printed = begun.ends_with(1)?;
+    let ask = format!("before you repeat it, ask: ombra query tx {hash}");
+    assert_has(&printed, &["ombra: interrupted", &ask]);
     Ok(())
 }

@@ -95,7 +95,7 @@ async fn send_all(
     let mut envelope = envelope.clone();
     for (place, body) in (1..).zip(bodies) {
         let signed = Signed::new(delivery.sender.keypair(), &envelope, body);
-        let included = delivery.sender.include_signed(&signed, delivery.timeout()).await?;
+        let included = delivery.include(&signed).await?;
         envelope.nonce = envelope.nonce.saturating_add(1);
         last = included.hash;
         if !delivery.prints_json() {

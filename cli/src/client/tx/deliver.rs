@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use node::clock::now_ms;
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
 use types::{Body, Hash};
 use wallet::client::records::{Status, TransactionStatus};
 use wallet::{Answer, Client, Envelope, Signed};
 
 use super::{SendArgs, Sender};
 use crate::client::output::{ombra_of, printable};
-use crate::client::{CliError, Out, Outcome};
+use crate::client::{CliError, Interrupts, Out, Outcome};
 
 /// A transaction in its block.
 pub(crate) type Included = Answer<TransactionStatus>;
@@ -64,13 +65,15 @@ fn included(answer: Included, timeout: Duration) -> Result<Included, CliError> {
 pub(super) struct Delivery {
     pub(super) sender: Sender,
     args: SendArgs,
+    /// Listened for from the first transaction on that is sent.
+    interrupts: OnceCell<Mutex<Interrupts>>,
 }
 
 impl Delivery {
     /// Opens the key; the node is not asked yet.
     pub(super) fn open(args: SendArgs) -> Result<Self, CliError> {
         let sender = Sender::new(args.node.client()?, args.signer.signer()?);
-        Ok(Self { sender, args })
+        Ok(Self { sender, args, interrupts: OnceCell::new() })
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -126,13 +129,35 @@ impl Delivery {
         } else if self.args.dry_run {
             self.simulate(signed, out).await?;
         } else if self.args.wait.no_wait {
-            let hash = self.sender.send(signed, self.timeout()).await?;
-            self.print_sent(kind, &hash, out).await?;
+            self.announce(kind, signed, out).await?;
+            let sending = self.sender.send(signed, self.timeout());
+            let hash = self.unless_interrupted(signed, sending).await?;
+            self.print_sent(&hash, out).await?;
         } else {
-            let included = self.sender.include_signed(signed, self.timeout()).await?;
-            self.print_included(kind, &included, out).await?;
+            self.announce(kind, signed, out).await?;
+            let included = self.include(signed).await?;
+            self.print_included(&included, out).await?;
         }
         Ok(())
+    }
+
+    /// Sends a transaction and answers when it is in a block, until ctrl-C.
+    pub(super) async fn include(&self, signed: &Signed) -> Result<Included, CliError> {
+        let sending = self.sender.include_signed(signed, self.timeout());
+        self.unless_interrupted(signed, sending).await
+    }
+
+    /// What the sending of a transaction answers; after ctrl-C a failure that names the hash, as after any
+    /// other end of which nobody knows whether the node has it.
+    async fn unless_interrupted<T>(
+        &self,
+        signed: &Signed,
+        sending: impl Future<Output = Result<T, CliError>>,
+    ) -> Result<T, CliError> {
+        let sent = self.interrupts().await?.lock().await.unless(sending).await;
+        sent.unwrap_or_else(|| {
+            Err(CliError::Failed("interrupted".to_owned()).after_signing(&signed.hash()))
+        })
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -156,22 +181,36 @@ impl Delivery {
         self.args.node.json
     }
 
-    async fn print_sent(&self, kind: &str, hash: &Hash, out: Out<'_>) -> Outcome {
+    /// The ctrl-Cs since the first transaction that was sent.
+    async fn interrupts(&self) -> Result<&Mutex<Interrupts>, CliError> {
+        let listen = || async { Interrupts::listen().map(Mutex::new) };
+        self.interrupts.get_or_try_init(listen).await
+    }
+
+    /// Says what is about to be sent: whoever does not wait for the end knows what to ask for.
+    async fn announce(&self, kind: &str, signed: &Signed, out: Out<'_>) -> Outcome {
+        self.interrupts().await?;
+        if !self.prints_json() {
+            writeln!(out, "{kind} {}", signed.hash())?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    async fn print_sent(&self, hash: &Hash, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{}", json!({ "hash": hash }))?;
         } else {
-            writeln!(out, "{kind} {hash}")?;
             writeln!(out, "  accepted by the pool, not waited for")?;
             writeln!(out, "  chain {}", self.sender.chain().await?)?;
         }
         Ok(())
     }
 
-    async fn print_included(&self, kind: &str, included: &Included, out: Out<'_>) -> Outcome {
+    async fn print_included(&self, included: &Included, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{included}")?;
         } else {
-            writeln!(out, "{kind} {}", included.hash)?;
             writeln!(out, "  in block {}", block_of(included))?;
             writeln!(out, "  chain {}", self.sender.chain().await?)?;
         }
