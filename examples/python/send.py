@@ -1,6 +1,9 @@
 """Sends OMBRA and waits until the payment is in a block.
 
-usage: send.py ADDRESS OMBRA     for example: send.py 94bf…da3 1.5
+usage: send.py ADDRESS OMBRA [FEE]     for example: send.py 94bf…da3 1.5
+
+FEE is in micro-OMBRA, for the block's proposer; 0 if not given. get_fee_estimate() tells what others
+paid lately, but whoever pays a high fee can raise that, so no program should pay it unasked.
 
 OMBRA_MNEMONIC has the words of the wallet that pays, OMBRA_URL is the node.
 """
@@ -26,12 +29,14 @@ def submit(tx):
     sys.exit(f"it is not known whether {tx['hash']} was taken")
 
 
-def main(to, ombra):
+def main(to, ombra, fee="0"):
     micro = Decimal(ombra) * MICRO_OMBRA
     if micro != int(micro) or micro < 0:
         sys.exit(f"{ombra} OMBRA: at most six decimals, and not negative")
+    if not (fee.isascii() and fee.isdigit()):
+        sys.exit(f"fee {fee}: expected a whole number of micro-OMBRA")
+    fee = int(fee)
     nonce = client.chain.get_account(wallet.address)["nonce"]
-    fee = int(client.chain.get_fee_estimate()["medium"])
     tx = build_transfer_tx(wallet.address, to, int(micro), fee, nonce, wallet.private_key)
     print(f"{wallet.address} pays {int(micro)} micro to {to}, fee {fee}: {tx['hash']}", flush=True)
     submit(tx)
@@ -42,6 +47,6 @@ def main(to, ombra):
     print(f"in block {sent['blockIndex']}")
 
 
-if len(sys.argv) != 3:
+if len(sys.argv) not in (3, 4):
     sys.exit(__doc__)
 main(*sys.argv[1:])

@@ -52,11 +52,18 @@ def ended(started, status=0):
 def money(examples, alice, bob):
     printed = examples.run("balance.py")
     same(f"{alice.address} has 1000.000000 OMBRA", printed[0])
+    # A fee that others pay is not paid unasked.
+    Account(bob.client, 2).pay(alice.address, 1, fee=77)
     printed = examples.run("send.py", bob.address, "1.5")
-    assert "pays 1500000 micro" in printed[0] and printed[1].startswith("in block "), printed
+    assert f"pays 1500000 micro to {bob.address}, fee 0: " in printed[0], printed
+    assert printed[1].startswith("in block "), printed
     same("1001500000", bob.client.wallet.get_balance(bob.address)["balance"])
     printed = examples.run("balance.py", bob.address)
     assert any("in TRANSFER 1500000 micro" in line for line in printed), printed
+    printed = examples.run("send.py", alice.address, "0", "5")
+    assert "fee 5: " in printed[0] and printed[1].startswith("in block "), printed
+    printed = examples.run("send.py", bob.address, "1", "-5", status=1)
+    assert "fee -5: expected a whole number" in printed[-1], printed
     printed = examples.run("send.py", bob.address, "0.0000001", status=1)
     assert "at most six decimals" in printed[-1], printed
     printed = examples.run("send.py", bob.address, "1000000", status=1)
