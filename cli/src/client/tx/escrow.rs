@@ -4,7 +4,7 @@
 use serde_json::{Map, json};
 use types::Amount;
 use wallet::client::records::Run;
-use wallet::{Client, Page};
+use wallet::{Client, ClientError, Page};
 
 use crate::client::CliError;
 
@@ -26,8 +26,12 @@ pub(super) const USUAL: Amount = Amount::new(Amount::MICRO_PER_OMBRA);
 pub(super) async fn lately(client: &Client) -> Result<Amount, CliError> {
     let filter = Map::from_iter([("status".to_owned(), json!("completed"))]);
     let page = Page { cursor: None, limit: Some(RUNS_MAX) };
-    let runs = client.runs(&filter, &page).await?;
-    Ok(of(runs.items.iter().map(cost).collect()))
+    match client.runs(&filter, &page).await {
+        Ok(runs) => Ok(of(runs.items.iter().map(cost).collect())),
+        // The node began with a snapshot, and its list ends there.
+        Err(ClientError::HistoryUnavailable { .. }) => Ok(of(Vec::new())),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What a settled run cost who asked for it, micro-OMBRA.
@@ -50,9 +54,40 @@ fn of(mut costs: Vec<u64>) -> Amount {
 mod tests {
     //! What is put into escrow unasked.
 
+    use axum::Router;
+    use axum::routing::post;
+    use serde_json::{Value, json};
+    use tokio::net::TcpListener;
     use types::Amount;
+    use wallet::{Client, ClientError};
 
-    use super::{USUAL, of};
+    use super::{USUAL, lately, of};
+    use crate::client::CliError;
+
+    /// A node that answers everything with this error.
+    async fn refusing(code: i32, data: Value) -> Client {
+        let answer = move |asked: String| async move {
+            let asked: Value = serde_json::from_str(&asked).unwrap();
+            let error = json!({ "code": code, "message": "no", "data": data });
+            json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string()
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let node = Router::new().route("/", post(answer));
+        tokio::spawn(async move { axum::serve(listener, node).await });
+        Client::new(&url).unwrap()
+    }
+
+    #[tokio::test]
+    async fn where_a_node_began_with_a_snapshot_and_has_no_runs_since_the_escrow_is_the_usual_one()
+    {
+        let missing = json!({ "code": "HISTORY_UNAVAILABLE", "earliestBlock": 9 });
+        assert_eq!(USUAL, lately(&refusing(-32052, missing).await).await.unwrap());
+        let limited = json!({ "code": "RATE_LIMITED", "retryAfterMs": 250 });
+        let refused = lately(&refusing(-32053, limited).await).await.unwrap_err();
+        let is_limited = matches!(refused, CliError::Client(ClientError::Limited { .. }));
+        assert!(is_limited, "{refused}");
+    }
 
     #[test]
     fn the_escrow_is_a_multiple_of_what_nine_of_ten_runs_cost_within_bounds() {
