@@ -136,7 +136,7 @@ export function face(bare) {
 
 const STATUSES = {
   pending: "waits", claimed: "busy", running: "busy", completed: "good", included: "good",
-  failed: "bad", timeout: "bad", insufficient_funds: "bad", cancelled: "off", dropped: "bad", queued: "waits",
+  failed: "bad", timeout: "bad", insufficient_funds: "bad", cancelled: "off", dropped: "bad", queued: "waits", waiting: "waits",
   held: "waits", refused: "bad",
   electing: "waits", committing: "busy", revealing: "busy", success: "good", timedOut: "bad", unassigned: "off", failure: "bad",
   unable: "off", retired: "off", agrees: "good", differs: "bad",

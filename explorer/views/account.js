@@ -5,6 +5,7 @@ import { h, swap } from "../dom.js";
 import { count } from "../format.js";
 import { address, amount, callLink, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink, words } from "../parts.js";
 import { call, callsOf, runsOf } from "../rpc.js";
+import { byState } from "../txpool.js";
 import { OFFER_COLUMNS, offerRow } from "./agents.js";
 import { callTable } from "./calls.js";
 
@@ -102,8 +103,8 @@ export const miner = (found) => facts([
 ]);
 
 function pending(content) {
-  const rows = ["pending", "queued"].flatMap((state) =>
-    Object.values(content[state]).slice(0, 25).map((tx) => [txLink(tx.hash), kind(tx.type), status(state), count(tx.nonce)]));
+  const rows = byState(content).flatMap(([state, byNonce]) =>
+    Object.values(byNonce).slice(0, 25).map((tx) => [txLink(tx.hash), kind(tx.type), status(state), count(tx.nonce)]));
   return rows.length === 0 ? [] : card("Waiting in the pool", table("Waiting transactions", ["Hash", "Type", "State", "Nonce"], rows));
 }
 

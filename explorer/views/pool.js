@@ -5,6 +5,7 @@ import { bytes, count } from "../format.js";
 import { summary } from "../kinds.js";
 import { address, card, facts, kind, status, table, txLink } from "../parts.js";
 import { call, callAll, CallError } from "../rpc.js";
+import { byState } from "../txpool.js";
 
 const SENDERS = 30;
 const SHOWN = 60;
@@ -40,8 +41,8 @@ function figures(found) {
 
 function waiting(found) {
   if (found instanceof CallError) throw found;
-  const all = ["pending", "queued"].flatMap((state) =>
-    Object.entries(found[state]).flatMap(([sender, byNonce]) =>
+  const all = byState(found).flatMap(([state, bySender]) =>
+    Object.entries(bySender).flatMap(([sender, byNonce]) =>
       Object.values(byNonce).map((tx) => [txLink(tx.hash), kind(tx.type), address(sender), count(tx.nonce), status(state), summary(tx)])));
   const shown = table("Waiting transactions", ["Hash", "Type", "From", "Nonce", "State", "What"], all.slice(0, SHOWN), { none: "The pool is empty." });
   return all.length > SHOWN || found.nextCursor !== null ? [shown, h("p", { class: "faint" }, `The first ${Math.min(all.length, SHOWN)} are shown.`)] : shown;

@@ -30,12 +30,13 @@ export function transaction(page, [hash]) {
 }
 
 function draw(found, raw, check) {
-  const { dropped } = found;
+  const { dropped, waiting } = found;
   return [
     card(null, facts([
       ["Type", kind(found.tx.type)],
       ["Status", status(found.status)],
       ["Why", dropped ? [line(dropped.code), ": ", line(dropped.message, 400), " ", time(dropped.at)] : null],
+      ["Why it waits", waiting ? [line(waiting.code), ": ", line(waiting.message, 400)] : null],
       ["Block", found.blockIndex === undefined ? null : [height(found.blockIndex), ", place ", count(found.position)]],
       ["Block hash", found.blockHash === undefined ? null : blockHash(found.blockHash, true)],
       ["Block time", found.timestamp === undefined ? null : time(found.timestamp, { full: true })],

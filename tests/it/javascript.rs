@@ -7,8 +7,9 @@ use testkit::node::Node;
 
 use crate::support::dev;
 
-/// The library's tests that need no node.
-const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain", "market", "retries"];
+/// The library's tests that need no node, and one of the explorer, which uses the library.
+const ALONE: &[&str] =
+    &["vectors", "engines", "fields", "methods", "chain", "market", "retries", "explorer"];
 /// Those that need one. They run one after the other, because one of them empties the pool.
 const WITH_NODE: &[&str] = &["node", "subscription", "programs"];
 

@@ -71,6 +71,7 @@ const FILES: &[File] = &[
     file("rawjson.js", include_bytes!("../../../explorer/rawjson.js")),
     file("rpc.js", include_bytes!("../../../explorer/rpc.js")),
     file("text.js", include_bytes!("../../../explorer/text.js")),
+    file("txpool.js", include_bytes!("../../../explorer/txpool.js")),
     file("views/account.js", include_bytes!("../../../explorer/views/account.js")),
     file("views/agent-call.js", include_bytes!("../../../explorer/views/agent-call.js")),
     file("views/agents.js", include_bytes!("../../../explorer/views/agents.js")),
