@@ -4,6 +4,7 @@ import { h, swap } from "../dom.js";
 import { decoded } from "../kinds.js";
 import { empty, kind, line, link, plainHash, status, time, txLink } from "../parts.js";
 import { call } from "../rpc.js";
+import { isRefusal } from "../txpool.js";
 
 /** Builds a transaction, asks whether it shall be signed, signs and sends it. `about` says it in words. */
 export async function propose({ page, library, key, sent, chain, about = null }, type, fields, leads = null) {
@@ -69,7 +70,7 @@ export function sentList(page, entries, onSettled) {
       await call("ombra_sendTransaction", [entry.tx]);
       entry.state = "pending";
     } catch (error) {
-      entry.state = error.kind === "gone" || error.data?.retryAfterMs !== undefined ? "unknown" : "refused";
+      entry.state = isRefusal(error) ? "refused" : "unknown";
       entry.why = error.message;
     }
     show();
@@ -106,7 +107,7 @@ export function sentList(page, entries, onSettled) {
   };
 }
 
-const WORDS = { sending: "sending", unknown: "not answered" };
+const WORDS = { sending: "sending", unknown: "outcome unknown" };
 
 function item(entry, deliver) {
   const again = entry.state === "unknown" ? h("button", { type: "button", on: { click: () => deliver(entry) } }, "Send the same again") : null;

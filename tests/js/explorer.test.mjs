@@ -10,7 +10,7 @@ function pageModule(name) {
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }
 
-const { byState } = await pageModule("txpool.js");
+const { byState, isRefusal } = await pageModule("txpool.js");
 
 test("what waits for the base fee is shown, and a list without it is one", () => {
   const [pending, waiting, queued] = [{ 1: "a" }, { 2: "b" }, { 9: "c" }];
@@ -21,4 +21,12 @@ test("what waits for the base fee is shown, and a list without it is one", () =>
   ]);
   const before = [["pending", {}], ["waiting", {}], ["queued", queued]];
   assert.deepEqual(byState({ pending: {}, queued }), before);
+});
+
+test("only the chain's rules and wrong parameters refuse a transaction for good", () => {
+  for (const number of [-32050, -32602]) assert.ok(isRefusal({ number }), `${number}`);
+  // An internal error, a node that is syncing, a limit, and no answer at all.
+  for (const number of [-32603, -32052, -32053, undefined]) {
+    assert.ok(!isRefusal({ number }), `${number}`);
+  }
 });
