@@ -4,6 +4,8 @@
 import { array, checkSchema, object, schemaBudget, short, string } from "./agent-schema.js";
 import { wrong } from "./bytes.js";
 
+/** Levels of a call's arguments: a miner reads 160 of an envelope, and these begin on the seventh. */
+const DEPTH = 154;
 const LIMITS = { messages: 1024, functions: 128, stops: 4, tokens: 100000000 };
 const ROLES = {
   system: [],
@@ -139,16 +141,55 @@ function toolCalls(field, calls) {
     const path = `${field}[${index}]`;
     exactly(path, call, ["id", "name", "arguments"]);
     name(`${path}.name`, call.name);
-    const args = sorted(object(`${path}.arguments`, call.arguments));
+    const args = jsonValue(`${path}.arguments`, object(`${path}.arguments`, call.arguments));
     return { id: callId(`${path}.id`, call.id), name: call.name, arguments: args };
   });
 }
 
-/** The same with the keys of all objects in order, as every program writes arguments. */
-function sorted(value) {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+/** A copy of arguments, in which everything is as JSON will have it. */
+function jsonValue(field, value, depth = 1) {
+  if (typeof value === "string") return string(field, value);
+  if (value === null || typeof value === "boolean" || Number.isFinite(value)) return value;
+  if (typeof value !== "object") throw wrong(field, value, "a value of JSON");
+  if (depth > DEPTH) throw wrong(field, "one more level", `at most ${DEPTH} levels`);
+  const inner = (path, item) => jsonValue(path, item, depth + 1);
+  if (Array.isArray(value)) return value.map((item, at) => inner(`${field}[${at}]`, item));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      return [string(`${field}.${key}`, key), inner(`${field}.${key}`, item)];
+    }),
+  );
+}
+
+/**
+ * Checked arguments as they stand in an envelope. Every program writes the keys of a call's arguments by
+ * their bytes; `JSON.stringify` would write a key such as "10" first, as objects of JavaScript have it.
+ */
+export function writeMessages({ messages, ...others }) {
+  const whole = messages.map(({ toolCalls: calls, ...message }) => {
+    const head = JSON.stringify(message);
+    return calls ? `${head.slice(0, -1)},"toolCalls":[${calls.map(writeCall)}]}` : head;
+  });
+  return `{"messages":[${whole}],${JSON.stringify(others).slice(1)}`;
+}
+
+function writeCall({ arguments: args, ...call }) {
+  return `${JSON.stringify(call).slice(0, -1)},"arguments":${writeInOrder(args)}}`;
+}
+
+function writeInOrder(value) {
+  if (Array.isArray(value)) return `[${value.map(writeInOrder)}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const keys = Object.keys(value).sort(byBytes);
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${writeInOrder(value[key])}`)}}`;
+}
+
+/** The order of two texts by the bytes of their UTF-8, which is that of their code points. */
+function byBytes(one, other) {
+  const [ours, theirs] = [one, other].map((text) => Array.from(text, (letter) => letter.codePointAt(0)));
+  const at = ours.findIndex((point, index) => point !== theirs[index]);
+  if (at === -1) return ours.length - theirs.length;
+  return at < theirs.length ? ours[at] - theirs[at] : 1;
 }
 
 function functions(field, given, budget) {

@@ -3,8 +3,9 @@
 // refused here, before it costs anything.
 
 import { AbiFunction, decodeCall } from "./abi.js";
-import { checkCalls, checkMessages, withResults } from "./agent-messages.js";
+import { checkCalls, checkMessages, withResults, writeMessages } from "./agent-messages.js";
 import { utf8, wrong } from "./bytes.js";
+import { exactNumbers } from "./exact-numbers.js";
 
 /** Bytes of an AGENT_REQUEST's prompt; a longer envelope goes into a blob. */
 const PROMPT_BYTES_MAX = 16384;
@@ -179,13 +180,16 @@ export function readRequest(text) {
   one("ombraAgent", read?.ombraAgent, [1]);
   const { ombraAgent, method, args, deterministic = false, ...others } = read;
   members("", others, []);
-  return request(method, args, deterministic);
+  const made = request(method, args, deterministic);
+  if (method === "inferMessages") exactNumbers("args", text);
+  return made;
 }
 
 function envelope({ method, deterministic, args }) {
   const head = { ombraAgent: 1, method };
   if (deterministic) head.deterministic = true;
-  return JSON.stringify({ ...head, args });
+  const written = method === "inferMessages" ? writeMessages(args) : JSON.stringify(args);
+  return `${JSON.stringify(head).slice(0, -1)},"args":${written}}`;
 }
 
 // ---- answers ------------------------------------------------------------------------------------
@@ -200,7 +204,11 @@ function envelope({ method, deterministic, args }) {
 export function readAnswer(text, asked) {
   short("finalAnswer", text, ENVELOPE_BYTES_MAX);
   const read = parse("finalAnswer", text);
-  if (read?.method === "inferMessages") return readMessagesAnswer(read, asked);
+  if (read?.method === "inferMessages") {
+    const answer = readMessagesAnswer(read, asked);
+    exactNumbers("toolCalls", text);
+    return answer;
+  }
   const hasLists = read?.method === "inferToolsChat";
   members("", read, hasLists ? [...PLAIN, ...LISTS] : PLAIN);
   const { method, finishReason, response } = read;

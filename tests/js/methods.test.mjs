@@ -105,6 +105,64 @@ test("an answer with other calls than the request allows is refused", () => {
   }
 });
 
+/** A request that can go on with one call, and the answer of a miner that makes this call. */
+function calling(written) {
+  const parameters = { type: "object", additionalProperties: true };
+  const functions = [{ name: "store", description: "", parameters }];
+  const made = methods.inferMessages({ messages: [{ role: "user", content: "hi" }], functions });
+  const head = '{"ombraAgent":1,"method":"inferMessages","finishReason":"tool_calls","response":""';
+  const call = `{"id":"call_0","name":"store","arguments":${written}}`;
+  return [made, `${head},"toolCalls":[${call}]}`];
+}
+
+test("a number in a call that JavaScript would round is refused", () => {
+  for (const number of ["9007199254740992", "-0", "1.0", "0.1", "1e2", "1.5E-7", "5e-324"]) {
+    const [made, text] = calling(`{"a":[${number}],"b":"9007199254740993"}`);
+    assert.deepEqual(readAnswer(text, made).calls[0].arguments.a, [Number(number)], number);
+  }
+  const rounded = ["9007199254740993", "-18446744073709551615", "0.12345678901234567891", "1e400"];
+  for (const number of [...rounded, "1e-400", `1${"0".repeat(70)}`]) {
+    const [made, text] = calling(`{"a":"\\\"","b":${number}}`);
+    assert.throws(() => readAnswer(text, made), { name: "FieldError" }, number);
+  }
+  const [made, text] = calling('{"b":9007199254740993}');
+  assert.throws(() => readAnswer(text, made), { name: "FieldError", field: "toolCalls" });
+  const { prompt } = writeRequest(resume(...settled(calling('{"b":77}')), { call_0: "" }));
+  assert.throws(() => readRequest(prompt.replace("77", "9007199254740993")), { field: "args" });
+});
+
+const settled = ([made, text]) => [made, readAnswer(text, made)];
+
+test("the keys of a call's arguments are written by their bytes, whatever they are", () => {
+  const written = '{"10":{"":1,"a":2,"aa":3},"9":[{"1":1,"b":0}],"\uffee":3,"😀":4}';
+  const turned = '{"😀":4,"\uffee":3,"9":[{"b":0,"1":1}],"10":{"aa":3,"a":2,"":1}}';
+  for (const text of [written, turned]) {
+    const { prompt } = writeRequest(resume(...settled(calling(text)), { call_0: "done" }));
+    assert.ok(prompt.includes(`"name":"store","arguments":${written}}]}`), prompt);
+    assert.deepEqual(writeRequest(readRequest(prompt)), { prompt });
+  }
+});
+
+test("arguments that are nested without end are refused", () => {
+  const nested = (levels) => `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+  settled(calling(nested(153)));
+  for (const levels of [154, 1000000]) {
+    assert.throws(() => settled(calling(nested(levels))), { name: "FieldError" }, `${levels}`);
+  }
+});
+
+test("arguments that JSON cannot say are refused", () => {
+  for (const value of [undefined, NaN, 1n, () => 1, "\ud800"]) {
+    const call = { id: "call_0", name: "store", arguments: { a: [value] } };
+    const messages = [
+      { role: "assistant", content: "", toolCalls: [call] },
+      { role: "tool", content: "", toolCallId: "call_0" },
+    ];
+    const field = "args.messages[0].toolCalls[0].arguments.a[0]";
+    assert.throws(() => methods.inferMessages({ messages }), { name: "FieldError", field });
+  }
+});
+
 test("schemas are taken and refused as by a miner", () => {
   assert.ok(METHODS.schemas.length >= 8 && METHODS.wrongSchemas.length >= 20);
   for (const schema of METHODS.schemas) checkSchema("s", schema);
