@@ -117,6 +117,49 @@ def answers():
         refused("updatedMessages[0]", methods.read_answer, json.dumps(changed), asked)
 
 
+def strangers():
+    """What a miner or a program writes that is no JSON, or that Python takes for something else."""
+    asked = ASKED["messages, forced"]
+    answer = next(it for it in VECTORS["answers"] if it["request"] == "messages, forced")
+    call = json.loads(answer["text"])["toolCalls"][0]
+
+    def calling(arguments):
+        written = json.dumps({**call, "arguments": {}})[:-3]
+        whole = json.loads(answer["text"])
+        head = json.dumps({**whole, "toolCalls": []})[:-2]
+        return f'{head}{written}{{"a":{arguments}}}}}]}}'
+
+    def nested(levels):
+        return calling("[" * levels + "]" * levels)
+
+    for taken in ("[-1.5e3,18446744073709551617,true,null]", '"\\ud83d\\ude00"'):
+        got = methods.read_answer(calling(taken), asked).calls[0].arguments
+        same({"a": json.loads(taken)}, got)
+    methods.read_answer(nested(153), asked)
+    for wrong in ("NaN", "-Infinity", "1e400", "1" * 2000):
+        refused("finalAnswer", methods.read_answer, calling(wrong), asked)
+    refused("toolCalls[0].arguments.a", methods.read_answer, calling('"\\ud800"'), asked)
+    refused("toolCalls[0].arguments.a" + "[0]" * 153, methods.read_answer, nested(154), asked)
+    refused("finalAnswer", methods.read_answer, nested(1_000_000), asked)
+    for prompt in ("", "[" * 1_000_000, '{"ombraAgent":NaN}'):
+        refused("prompt", methods.read_request, prompt)
+    # A miner that turns true into 1 has changed what the requester said.
+    vector = next(it for it in VECTORS["resumed"] if "inferToolsChat" in it["request"])
+    read = json.loads(vector["request"])
+    said = {"content": "", "tool_calls": [{"id": "x", "name": "f", "arguments": {"on": True}}]}
+    told = {"tool_call_id": "x", "content": "done"}
+    before = [json.dumps(said), json.dumps(told)]
+    read["args"]["roles"][:0] = ["assistant", "tool"]
+    read["args"]["messages"][:0] = before
+    asked = methods.read_request(json.dumps(read))
+    changed = json.loads(vector["answer"])
+    changed["updatedRoles"][:0] = ["assistant", "tool"]
+    changed["updatedMessages"][:0] = [json.dumps(said, separators=(",", ":")), before[1]]
+    methods.read_answer(json.dumps(changed), asked)
+    changed["updatedMessages"][0] = before[0].replace("true", "1")
+    refused("updatedMessages[0]", methods.read_answer, json.dumps(changed), asked)
+
+
 def functions():
     for vector in VECTORS["selectors"]:
         same(vector["selector"], "0x" + methods.Function(vector["signature"]).selector.hex())
@@ -156,6 +199,7 @@ def schemas():
 requests()
 builders()
 answers()
+strangers()
 schemas()
 functions()
 counted = {name: len(VECTORS[name]) for name in ("requests", "answers", "calls")}

@@ -3,12 +3,11 @@
 docs/agent-methods.md section 8.
 """
 
-import json
 import re
 from typing import NamedTuple
 
 from .abi import declare, decode_call
-from .faults import FieldError, fields, short
+from .faults import FieldError, fields, parse, short
 from .messages import check_calls, with_results
 from .requests import ENVELOPE_BYTES_MAX, METHODS, open_calls, request, texts, tool_result
 
@@ -48,7 +47,7 @@ def read_answer(whole, asked):
     """
     short("finalAnswer", whole, ENVELOPE_BYTES_MAX)
     try:
-        read = json.loads(whole)
+        read = parse(whole)
     except ValueError:
         raise FieldError("finalAnswer", whole, "JSON") from None
     method = read.get("method") if isinstance(read, dict) else None
@@ -120,9 +119,18 @@ def same_text(one, other):
     if one == other:
         return True
     try:
-        return json.loads(one) == json.loads(other)
-    except ValueError:
+        return alike(parse(one), parse(other))
+    except (ValueError, RecursionError):
         return False
+
+
+def alike(one, other):
+    """Whether two values of JSON are the same; in Python, True == 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 def resume(asked, answer, results):

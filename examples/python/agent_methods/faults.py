@@ -1,9 +1,12 @@
 """What a request or an answer can have wrong, and the checks that many fields share."""
 
+import json
+import math
 import re
 
 NUMBER = re.compile(r"-?[0-9]+\Z")
 SHOWN_MAX = 80
+DIGITS_MAX = 1024
 
 
 class FieldError(ValueError):
@@ -15,6 +18,30 @@ class FieldError(ValueError):
         super().__init__(f"{field}: expected {expected}, got {shown}")
         self.field = field
         self.expected = expected
+
+
+def parse(whole):
+    """JSON as the standard has it: json.loads also takes NaN, and makes a large number infinite.
+
+    Raises ValueError for anything else, also for JSON that is nested too deeply to be read.
+    """
+    try:
+        return json.loads(whole, parse_constant=no_number, parse_float=finite, parse_int=whole_number)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def no_number(name):
+    raise ValueError(f"{name} is no number")
+
+
+def finite(digits):
+    number = float(digits)
+    return number if math.isfinite(number) else no_number(digits)
+
+
+def whole_number(digits):
+    return int(digits) if len(digits) <= DIGITS_MAX else no_number(digits)
 
 
 def text(field, value):

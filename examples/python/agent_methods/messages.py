@@ -3,6 +3,7 @@
 docs/agent-methods.md sections 3 and 13.
 """
 
+import math
 import re
 
 from .faults import FieldError, array, short, text
@@ -15,6 +16,8 @@ CALL_ID_BYTES_MAX = 128
 STOPS_MAX = 4
 STOP_BYTES_MAX = 256
 TOKENS_MAX = 100_000_000
+# Levels of a call's arguments: a miner reads 160 of an envelope, and these begin on the seventh.
+DEPTH_MAX = 154
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 NEEDED = ["messages", "functions", "toolChoice"]
@@ -140,18 +143,29 @@ def tool_calls(field, given):
         path = f"{field}[{index}]"
         exactly(path, call, ["id", "name", "arguments"])
         called, name = call_id(f"{path}.id", call["id"]), plain(f"{path}.name", call["name"])
-        arguments = in_order(members(f"{path}.arguments", call["arguments"]))
+        arguments = f"{path}.arguments"
+        arguments = in_order(arguments, members(arguments, call["arguments"]))
         checked.append({"id": called, "name": name, "arguments": arguments})
     return checked
 
 
-def in_order(value):
+def in_order(path, value, depth=1):
     """The same with the keys of all objects in order, as every program writes arguments."""
-    if isinstance(value, list):
-        return [in_order(item) for item in value]
-    if isinstance(value, dict):
-        return {key: in_order(value[key]) for key in sorted(value)}
-    return value
+    if isinstance(value, str):
+        return text(path, value)
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if not isinstance(value, (list, tuple, dict)):
+        raise FieldError(path, repr(value), "a value of JSON")
+    if depth > DEPTH_MAX:
+        raise FieldError(path, "one more level", f"at most {DEPTH_MAX} levels")
+    if not isinstance(value, dict):
+        items = enumerate(value)
+        return [in_order(f"{path}[{index}]", item, depth + 1) for index, item in items]
+    keys = sorted(text(path, key) for key in value)
+    return {key: in_order(f"{path}.{key}", value[key], depth + 1) for key in keys}
 
 
 def functions(field, given, left):

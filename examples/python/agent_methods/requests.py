@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from .abi import declare
-from .faults import NUMBER, FieldError, array, boolean, fields, short, text
+from .faults import NUMBER, FieldError, array, boolean, fields, parse, short, text
 from .messages import check_messages as check_message_arguments
 
 ENVELOPE_BYTES_MAX = 4 * 1024 * 1024
@@ -166,7 +166,10 @@ def write_request(made):
 
 def read_request(whole):
     """The request of an envelope that this or another program wrote."""
-    read = json.loads(whole)
+    try:
+        read = parse(whole)
+    except ValueError:
+        raise FieldError("prompt", whole, "JSON") from None
     mark = read.get("ombraAgent") if isinstance(read, dict) else None
     if type(mark) is not int or mark != 1 or "args" not in read:
         raise FieldError("ombraAgent", "something else", "an envelope with arguments")
@@ -297,7 +300,7 @@ def open_calls(names, roles, messages, with_tools):
 def result_of(place, said):
     """The call that a message of role `tool` answers."""
     try:
-        read = json.loads(said)
+        read = parse(said)
     except ValueError:
         raise FieldError(place, said, '{"tool_call_id":…,"content":…}') from None
     fields(place, read, ["tool_call_id", "content"])
@@ -308,7 +311,7 @@ def result_of(place, said):
 def calls_of(place, said):
     """The calls in a message of role `assistant`; none in plain text."""
     try:
-        read = json.loads(said)
+        read = parse(said)
     except ValueError:
         return []
     if not isinstance(read, dict) or "tool_calls" not in read:
