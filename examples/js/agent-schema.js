@@ -164,7 +164,7 @@ function values(walk, field, schema) {
   const seen = [];
   given.forEach((value, index) => {
     const at = key === "enum" ? `${path}[${index}]` : path;
-    if (value !== null && typeof value === "object") throw wrong(at, "a list", "a plain value");
+    if (!isPlain(value)) throw wrong(at, typeof value, "a plain value");
     if (typeof value === "string") short(at, value, TEXT_BYTES);
     const fits = !types || types.some((type) => isOf(type, value));
     if (!fits || seen.includes(value)) throw wrong(at, value, "each once, and of the type");
@@ -173,6 +173,10 @@ function values(walk, field, schema) {
   });
   if (isNullable(field, schema) && !seen.includes(null)) seen.push(null);
   return { enum: seen };
+}
+
+function isPlain(value) {
+  return value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value);
 }
 
 function isOf(type, value) {
@@ -197,7 +201,8 @@ function typed(walk, field, schema, types, depth) {
 
 function members(walk, field, schema, depth, form) {
   const named = has(schema, "properties");
-  const properties = {};
+  // A member may be called __proto__.
+  const properties = Object.create(null);
   if (named) {
     const path = `${field}.properties`;
     for (const [name, member] of Object.entries(object(path, schema.properties))) {
@@ -208,7 +213,8 @@ function members(walk, field, schema, depth, form) {
   }
   const required = has(schema, "required") ? array(`${field}.required`, schema.required, Infinity) : [];
   required.forEach((name, index) => {
-    if (!has(properties, name) || required.indexOf(name) !== index) {
+    const isName = typeof name === "string" && has(properties, name);
+    if (!isName || required.indexOf(name) !== index) {
       throw wrong(`${field}.required[${index}]`, name, "a name of properties, each once");
     }
   });

@@ -179,6 +179,18 @@ test("schemas are taken and refused as by a miner", () => {
   assert.throws(() => checkSchema("s", { properties: all, required: Object.keys(all) }), parts);
 });
 
+test("names and values of a schema are what JSON says, and not what JavaScript makes of them", () => {
+  checkSchema("s", JSON.parse('{"properties":{"__proto__":{}},"required":["__proto__"]}'));
+  for (const name of [5, ["5"], null]) {
+    const check = () => checkSchema("s", { properties: { 5: {}, null: {} }, required: [name] });
+    assert.throws(check, { name: "FieldError", field: "s.required[0]" }, `${name}`);
+  }
+  for (const value of [undefined, NaN, () => 1, {}]) {
+    const check = () => checkSchema("s", { properties: { a: { enum: [value] } } });
+    assert.throws(check, { name: "FieldError", field: "s.properties.a.enum[0]" }, `${value}`);
+  }
+});
+
 test("a request goes on with the results of its calls", () => {
   for (const { request, answer, results, prompt } of METHODS.resumed) {
     const first = readRequest(request);
