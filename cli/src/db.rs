@@ -298,12 +298,15 @@ fn export(args: &ExportArgs, out: Out<'_>) -> Outcome {
 
 fn import(args: &FileArgs, out: Out<'_>) -> Outcome {
     let FileArgs { at, path } = args;
+    let chain = replay(at)?;
+    // A file that cannot be read leaves no new database behind: a node with one fetches no snapshot.
+    std::fs::File::open(path).map_err(|source| CliError::file(path.display(), source))?;
     let folder = Home::new(at.home.clone()).database();
     std::fs::create_dir_all(&folder)
         .map_err(|source| CliError::File { what: folder.display().to_string(), source })?;
     let store = Store::open(&folder, Options::default()).map_err(failed)?;
     let bar = bar("blocks");
-    let tip = tools::import(&store, path, &replay(at)?.replay(), &mut progress(&bar));
+    let tip = tools::import(&store, path, &chain.replay(), &mut progress(&bar));
     bar.finish_and_clear();
     tip_line(at, "imported", &tip.map_err(failed)?, out)
 }
@@ -357,4 +360,28 @@ fn sign_again(args: &SignAgainArgs, out: Out<'_>) -> Outcome {
     };
     signed.settle()?;
     tip_line(at, "the validator signs again; the chain reaches", &tip, out)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What a command that fails leaves behind.
+
+    use super::*;
+    use crate::testing::parsed;
+    use crate::testnet::{self, TestnetArgs};
+
+    #[test]
+    fn an_import_of_a_file_that_is_not_there_makes_no_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        let args: TestnetArgs = parsed(&["--out", path, "--local", "--validators", "1"]);
+        testnet::run(&args, &mut Vec::new()).unwrap();
+        let home = folder.path().join("node0");
+        let database = Home::new(home.clone()).database();
+        let at = HomeArgs { home, json: false };
+        let import = FileArgs { at, path: folder.path().join("blocks.ombra") };
+        let refused = run(DbCommand::Import(import), &mut Vec::new()).unwrap_err();
+        assert!(refused.to_string().contains("blocks.ombra: No such file"), "{refused}");
+        assert!(!database.join("CURRENT").exists());
+    }
 }
