@@ -295,7 +295,10 @@ fn with_agreement(bill: Bill, verdict: &Verdict, members: &[CallMember]) -> Opti
     let mut bill = bill;
     for member in members.iter().filter(agree) {
         bill.agreeing = bill.agreeing.checked_add(1)?;
-        bill.bond_behind = bill.bond_behind.checked_add(member.bond)?;
+        // Each bond is as it was when its member was drawn. Money can leave one bond and be in another when
+        // the second round is drawn, so the sum can be more than there is, and must not stop the chain.
+        let sum = bill.bond_behind.get().saturating_add(member.bond.get());
+        bill.bond_behind = Amount::new(sum);
     }
     Some(bill)
 }
