@@ -65,8 +65,8 @@ fn a_call_is_asked_answered_and_billed_and_its_election_can_be_checked() -> anyh
     let child = program()
         .args(asking)
         .args(["--rpc", &url])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()?;
     // The last member says something else.
     let said = [reveal(call_id, "good")?, reveal(call_id, "good")?, reveal(call_id, "bad")?];

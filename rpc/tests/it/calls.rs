@@ -204,7 +204,7 @@ async fn during_an_appeal_only_the_bonds_of_members_that_are_counted_stand_behin
         let drawn: Vec<Value> = drawn.collect();
         let members =
             miners.map(key).into_iter().filter(|key| drawn.contains(&json!(key.address())));
-        let shown = CallReveal { round, ..reveal(call_id, b"yes") };
+        let shown = CallReveal { round: round.into(), ..reveal(call_id, b"yes") };
         let members: Vec<_> = members.collect();
         for member in &members {
             let commit = fixtures::commit(member.address(), &shown);
