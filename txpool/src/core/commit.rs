@@ -266,11 +266,9 @@ impl Core {
     fn doubt_rivals_of(&mut self, included: &[CheckedTx]) {
         let more = self.draft.doubts_left().saturating_add(1);
         let subjects = self.contents.subjects();
-        let runs = included.iter().filter_map(|tx| match tx.body() {
-            Body::AgentClaim(claim) => Some(claim.agent_run_id),
-            Body::AgentCancel(cancel) => Some(cancel.agent_run_id),
-            _ => None,
-        });
+        let is_taken =
+            |tx: &&CheckedTx| matches!(tx.body(), Body::AgentClaim(_) | Body::AgentCancel(_));
+        let runs = included.iter().filter(is_taken).filter_map(|tx| tx.body().agent_run_id());
         let contested = runs.filter(|run| subjects.has_claim_of(*run));
         let rivals: Vec<Hash> = contested.flat_map(|run| subjects.of_run(run)).take(more).collect();
         self.draft.doubt_all(rivals);
