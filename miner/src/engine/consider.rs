@@ -10,7 +10,7 @@ use super::shared::Workers;
 use super::step::question;
 use super::{Inner, budget};
 use crate::chain::{ChainError, RunView};
-use crate::journal::entry::{Entry, Outcome, Phase};
+use crate::journal::entry::{Entry, Phase};
 use crate::policy::{AskedWork, Circumstances, Decision, Policy, Refusals, decide};
 use crate::ports::{AgentSession, Ask, Event};
 
@@ -156,7 +156,8 @@ impl Inner {
         let now_ms = self.parts.clock.now_ms();
         let day = self.parts.journal.day(now_ms)?;
         let entry = self.parts.journal.entry(&run.id)?;
-        let journal = entry.filter(stands_against).map(|entry| entry.phase.to_string());
+        let journal =
+            entry.filter(Entry::stands_against_claim).map(|entry| entry.phase.to_string());
         let busy = u64::try_from(self.busy.lock().len()).unwrap_or(u64::MAX);
         Ok(Circumstances {
             now_ms,
@@ -250,20 +251,4 @@ fn bytes_of(ask: &Ask<'_>) -> u64 {
     });
     let bytes = texts.chain(tools).fold(0, usize::saturating_add);
     u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
-/// Whether the journal's entry stands against a new claim. A race that was lost does not.
-pub(super) const fn stands_against(entry: &Entry) -> bool {
-    match &entry.phase {
-        Phase::Over(Outcome::LostTo(_) | Outcome::ClaimRefused(_) | Outcome::Gone) => false,
-        Phase::Over(
-            Outcome::Ended { .. } | Outcome::Lapsed | Outcome::GivenBack | Outcome::Stuck(_),
-        )
-        | Phase::Reserved
-        | Phase::ClaimSigned
-        | Phase::Working
-        | Phase::StepSigned
-        | Phase::Ending(_)
-        | Phase::FinishSigned(_) => true,
-    }
 }

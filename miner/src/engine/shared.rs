@@ -12,7 +12,6 @@ use types::{Address, Hash, RunStatus};
 
 use super::Parts;
 use super::bonding::Bonding;
-use super::consider::stands_against;
 use super::error::{Halt, Pauses, patiently};
 use super::outbox::Outbox;
 use crate::chain::{ChainError, Notice, RunView, Watch};
@@ -110,7 +109,7 @@ impl Inner {
             return Ok(false);
         }
         let entry = self.parts.journal.entry(id)?;
-        Ok(entry.is_some_and(|entry| entry.is_over() && !stands_against(&entry)))
+        Ok(entry.is_some_and(|entry| entry.is_over() && !entry.stands_against_claim()))
     }
 
     /// Gives a worker to every run that is not over and has none.

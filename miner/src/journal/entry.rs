@@ -135,6 +135,23 @@ impl Entry {
         }
     }
 
+    /// Whether it stands against a new claim of the run. A race that was lost does not.
+    #[must_use]
+    pub const fn stands_against_claim(&self) -> bool {
+        match &self.phase {
+            Phase::Over(Outcome::LostTo(_) | Outcome::ClaimRefused(_) | Outcome::Gone) => false,
+            Phase::Over(
+                Outcome::Ended { .. } | Outcome::Lapsed | Outcome::GivenBack | Outcome::Stuck(_),
+            )
+            | Phase::Reserved
+            | Phase::ClaimSigned
+            | Phase::Working
+            | Phase::StepSigned
+            | Phase::Ending(_)
+            | Phase::FinishSigned(_) => true,
+        }
+    }
+
     /// The same run in another phase.
     #[must_use]
     pub fn at(&self, phase: Phase) -> Self {

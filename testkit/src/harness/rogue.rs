@@ -44,8 +44,9 @@ const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a rogue is made of.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it says first: the network that it is of.
-    pub version: String,
+    /// What it says first: the network that it is of. None if it never says who it is, and does not speak
+    /// the Identify protocol.
+    pub version: Option<String>,
     /// The seed of its key; a new one if there is none.
     pub key: Option<[u8; 32]>,
     /// What it publishes on.
@@ -56,8 +57,6 @@ pub struct Plan {
     pub is_signed: bool,
     /// Whether it leaves the answers to its questions unread.
     pub is_deaf: bool,
-    /// Whether it never says who it is: it does not speak the Identify protocol.
-    pub is_nameless: bool,
     /// The address that it comes from, such as `127.0.5.1`; whichever the system gives if there is
     /// none.
     pub from: Option<String>,
@@ -69,13 +68,12 @@ impl Plan {
         let (chain, genesis) = chain(node)?;
         let short = genesis.get(..8).context("a genesis hash")?;
         Ok(Self {
-            version: format!("/ombra/{chain}/{genesis}"),
+            version: Some(format!("/ombra/{chain}/{genesis}")),
             key: None,
             topics: vec![format!("/ombra/{chain}/{short}/txs/1")],
             protocols: vec![format!("/ombra/{chain}/{short}/{protocol}/1")],
             is_signed: false,
             is_deaf: false,
-            is_nameless: false,
             from: None,
         })
     }
@@ -94,13 +92,12 @@ impl Plan {
         };
         let others = [BROADCAST, "sync", PROOF].into_iter().filter(|other| *other != protocol);
         Ok(Self {
-            version: name("consensus"),
+            version: Some(name("consensus")),
             key: Some(key),
             topics: ["/consensus", "/proposal_parts", "/liveness"].map(str::to_owned).to_vec(),
             protocols: std::iter::once(protocol).chain(others).map(name).collect(),
             is_signed: true,
             is_deaf: false,
-            is_nameless: false,
             from: None,
         })
     }
@@ -114,7 +111,7 @@ impl Plan {
     /// A stranger on the engine's network that never says who it is, and asks for blocks.
     pub fn nameless(node: &Member) -> anyhow::Result<Self> {
         let named = Self::consensus(node, [0; 32], "sync")?;
-        Ok(Self { key: None, is_nameless: true, ..named })
+        Ok(Self { key: None, version: None, ..named })
     }
 
     /// The same from this address.
@@ -329,13 +326,15 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
         protocols.collect::<anyhow::Result<Vec<_>>>()?,
         request_response::Config::default().with_request_timeout(Duration::from_secs(20)),
     );
-    let (version, is_nameless) = (plan.version.clone(), plan.is_nameless);
+    let version = plan.version.clone();
     let swarm = SwarmBuilder::with_existing_identity(key)
         .with_tokio()
         .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)?
         .with_behaviour(|key| {
-            let identify = identify::Config::new_with_signed_peer_record(version, key);
-            let identify = (!is_nameless).then(|| identify::Behaviour::new(identify));
+            let identify = version.map(|version| {
+                let config = identify::Config::new_with_signed_peer_record(version, key);
+                identify::Behaviour::new(config)
+            });
             Behaviour { identify: identify.into(), gossip, ask }
         })?
         .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(600)))
