@@ -164,6 +164,9 @@ const TRANSFERS: usize = 20_000;
 const SENDERS: usize = 10;
 /// How much of it the newcomer gets at first.
 const BYTES: usize = 2_000_000;
+/// So many blocks later, five seconds or more have passed. A block made less than three seconds ago would
+/// let the newcomer start consensus, whose network has the other blocks too.
+const BLOCKS_LATER: u64 = 100;
 
 pub(super) fn catching_up_is_said(scene: &mut Scene) -> anyhow::Result<()> {
     scene.node.kill()?;
@@ -172,6 +175,7 @@ pub(super) fn catching_up_is_said(scene: &mut Scene) -> anyhow::Result<()> {
     let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 1) })?;
     net.members[0].start_with(&[peers(&[])])?;
     let goal = a_chain_with_much_in_it(&net)?;
+    net.members[0].reaches(goal + BLOCKS_LATER)?;
     // The only way to the blocks is a line that stops in the middle of them.
     let (line, way) = line_to(&net.members[0])?;
     line.hold_after(BYTES);
