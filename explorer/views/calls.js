@@ -242,7 +242,8 @@ function bar(found) {
 /** While the answer can be doubted: who may, what it costs, and the button. */
 async function appealing(page, box, found) {
   const isOpen = found.appealable && !found.settled && !OPEN.has(found.status) && !found.appeal;
-  const wanted = isOpen ? found.callId : "";
+  // After an appeal that failed, the decision can be appealed again, and longer.
+  const wanted = isOpen ? `${found.callId} ${found.deadlineAt}` : "";
   if (box.dataset.call === wanted) return;
   box.dataset.call = wanted;
   swap(box);

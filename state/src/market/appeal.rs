@@ -48,11 +48,25 @@ pub fn stakes(call: &Call, size: u8) -> Option<Stakes> {
     })
 }
 
+/// A failed appeal costs at least so small a part of its deposit.
+const FAILURE_PART: u64 = 256;
+
+/// What an appeal costs whose round of `size` members could not be held: the fees of their reveals, or a
+/// part of the deposit if that is more. It is no more than the stakes.
+#[must_use]
+pub fn cost_of_failure(call: &Call, size: u8, deposit: Amount) -> Option<Amount> {
+    let part = Amount::new(deposit.get() / FAILURE_PART);
+    Some(call.terms.reveal_fee.checked_mul(size.into())?.max(part))
+}
+
 #[cfg(test)]
 mod tests {
-    //! How large a second round is.
+    //! How large a second round is, and what it costs if it cannot be held.
 
-    use super::size;
+    use types::Amount;
+
+    use super::{cost_of_failure, size};
+    use crate::market::scene::{REVEAL_FEE, Scene};
 
     #[test]
     fn the_second_round_has_twice_as_many_and_one_if_there_are_so_many() {
@@ -68,6 +82,14 @@ mod tests {
         assert_eq!(size(5, 9), Some(9));
         assert_eq!(size(5, 8), Some(7));
         assert_eq!(size(5, 7), Some(7));
+    }
+
+    #[test]
+    fn an_appeal_that_fails_costs_the_fees_of_its_reveals_or_a_part_of_the_deposit() {
+        let call = Scene::of(3).call;
+        let cost = |deposit| cost_of_failure(&call, 7, Amount::new(deposit)).map(Amount::get);
+        assert_eq!(cost(256), Some(7 * REVEAL_FEE));
+        assert_eq!(cost(2_560_000), Some(10_000));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use types::agent::ExecutorId;
 use types::call::{
-    Bill, Call, CallChange, CallDeadline, CallMember, CallRound, CallStatus, PHASE_BLOCKS,
+    Appeal, Bill, Call, CallChange, CallDeadline, CallMember, CallRound, CallStatus, PHASE_BLOCKS,
 };
 use types::{Address, Amount, Event, Hash, Params, TxLocation};
 
@@ -16,7 +16,7 @@ use super::eligible::candidates;
 use super::phases::changed;
 use super::requirements::{Draw, Wanted};
 use super::roster::Roster;
-use super::{assignments, callable, calls};
+use super::{appeal, assignments, callable, calls};
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::tables::{CallCandidates, CallMembers, CallQueue, Calls, CallsByMember};
@@ -37,6 +37,15 @@ pub(crate) struct Begun {
     pub(crate) randomness: Hash,
     /// Whether another validator proposes it than the block before, or there is only one.
     pub(crate) is_others: bool,
+}
+
+impl Begun {
+    /// When a phase ends that begins with this block, which is its first.
+    fn deadline(&self, duration_ms: u64) -> Result<CallDeadline, StorageError> {
+        let height = self.height.checked_add(PHASE_BLOCKS.saturating_sub(1));
+        let at = runs::deadline(self.timestamp, duration_ms)?;
+        Ok(CallDeadline { at, height: height.ok_or(ledger::OVERFLOW)? })
+    }
 }
 
 const MISSING: StorageError = StorageError::Inconsistent { what: "an election waits for no call" };
@@ -155,22 +164,24 @@ fn hold(
     let size = usize::from(ballot.size);
     let needed = match ballot.draw {
         Draw::First if call.is_appealable => size.saturating_mul(3).saturating_add(1),
-        Draw::First | Draw::Appeal => size,
+        Draw::First => size,
+        // Whoever is left could have had the others leave, so a smaller round decides nothing.
+        Draw::Appeal if eligible < size => {
+            return no_second_round(draft, begun, call, ballot.size);
+        }
+        Draw::Appeal => size,
     };
     let election = elect(&ballot.lot, &candidates, size);
     draft.insert::<CallCandidates>(&CallCandidates::key(&call, ballot.lot.round), &candidates);
     let filled = u8::try_from(election.members().count()).unwrap_or(u8::MAX);
-    if eligible < needed || filled < call.consensus.needed(ballot.size) {
-        match ballot.draw {
-            Draw::First => unassigned(draft, begun, call, (&ballot, &election)),
-            Draw::Appeal => no_second_round(draft, call),
-        }
-    } else {
-        for member in election.members() {
-            roster.take(member.miner, &ballot.executors, ballot.lock);
-        }
-        take_seats(draft, begun, call, (&ballot, &election))
+    let is_possible = eligible >= needed && filled >= call.consensus.needed(ballot.size);
+    if ballot.draw == Draw::First && !is_possible {
+        return unassigned(draft, begun, call, (&ballot, &election));
     }
+    for member in election.members() {
+        roster.take(member.miner, &ballot.executors, ballot.lock);
+    }
+    take_seats(draft, begun, call, (&ballot, &election))
 }
 
 /// The whole escrow goes back.
@@ -191,16 +202,32 @@ fn unassigned(
     Ok(vec![changed(call_id, CallChange::Unassigned { requester, refund })])
 }
 
-/// The first decision stands, and is settled at the end of the block.
-fn no_second_round(draft: &mut Draft, mut call: Call) -> Result<Vec<Event>, StorageError> {
+/// A second round of this size cannot be held. The appellant gets its stakes back but for a small part, which
+/// keeps it from doing so again and again for nothing. The decision can be appealed for as long as at first:
+/// settling the call now would let whoever made the round impossible close its only appeal.
+fn no_second_round(
+    draft: &mut Draft,
+    begun: &Begun,
+    mut call: Call,
+    size: u8,
+) -> Result<Vec<Event>, StorageError> {
     const UNDECIDED: StorageError =
         StorageError::Inconsistent { what: "an appeal against what no group decided" };
     let first = call.rounds.first().and_then(|round| round.group).ok_or(UNDECIDED)?;
+    let Appeal { appellant, payment, deposit, .. } = call.appeal.take().ok_or(UNDECIDED)?;
+    let burned = appeal::cost_of_failure(&call, size, deposit).ok_or(ledger::OVERFLOW)?;
+    let held = payment.checked_add(deposit).ok_or(ledger::OVERFLOW)?;
+    let returned = held.checked_sub(burned).ok_or(ledger::OVERFLOW)?;
+    ledger::release(draft, held)?;
+    ledger::burn(draft, burned)?;
+    ledger::credit(draft, appellant, returned)?;
+    draft.note_credit(appellant, returned);
     call.status = first.status();
-    let call_id = call.call_id;
-    calls::save(draft, call, None)?;
-    draft.note_call(call_id);
-    Ok(Vec::new())
+    let (call_id, status) = (call.call_id, call.status);
+    let deadline = begun.deadline(call.terms.appeal_ms)?;
+    calls::save(draft, call, Some(deadline))?;
+    let until = deadline.at;
+    Ok(vec![changed(call_id, CallChange::AppealFailed { appellant, status, returned, until })])
 }
 
 /// A round with so many members.
@@ -252,12 +279,9 @@ fn take_seats(
     }
     call.rounds.push(round(begun, ballot, election, members.len()));
     call.status = CallStatus::Committing;
-    // The block of the election is the first of the phase.
-    let height = begun.height.checked_add(PHASE_BLOCKS.saturating_sub(1));
-    let at = runs::deadline(begun.timestamp, call.timeout_ms)?;
-    let deadline = CallDeadline { at, height: height.ok_or(ledger::OVERFLOW)? };
+    let deadline = begun.deadline(call.timeout_ms)?;
     calls::save(draft, call, Some(deadline))?;
-    let change = CallChange::Elected { round: ballot.lot.round, members, until: at };
+    let change = CallChange::Elected { round: ballot.lot.round, members, until: deadline.at };
     events.insert(0, changed(call_id, change));
     Ok(events)
 }

@@ -49,7 +49,7 @@ const UNDECIDED: StorageError =
 enum Verdict {
     /// No group decided, and no round follows.
     None,
-    /// A group decided, and no other round took place.
+    /// A group decided, and nobody appealed.
     Standing(Group),
     /// A group decided, and the second round came to nothing.
     NoGroup(Group),
@@ -254,11 +254,8 @@ fn stakes(call: &Call, verdict: &Verdict, costs: &Costs) -> Option<Stakes> {
     };
     let cost = wages.checked_add(*fees)?;
     match verdict {
-        // The second round did not take place.
-        Verdict::None | Verdict::Standing(_) => {
-            let back = appeal.payment.checked_add(appeal.deposit)?;
-            Some(Stakes { from_escrow: Amount::ZERO, back, burned: penalties })
-        }
+        // An appeal whose second round did not take place is not one any more.
+        Verdict::None | Verdict::Standing(_) => None,
         Verdict::NoGroup(_) => {
             let lost = penalties.min(appeal.deposit);
             let kept = appeal.deposit.checked_sub(lost)?;

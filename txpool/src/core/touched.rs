@@ -130,6 +130,7 @@ const fn is_of_the_block(change: &CallChange) -> bool {
         | CallChange::Unassigned { .. }
         | CallChange::Revealing { .. }
         | CallChange::Decided { .. }
+        | CallChange::AppealFailed { .. }
         | CallChange::Settled { .. } => true,
         CallChange::Requested { .. }
         | CallChange::Committed { .. }

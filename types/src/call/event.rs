@@ -86,6 +86,17 @@ pub enum CallChange {
         /// How the money was divided.
         bill: Bill,
     },
+    /// Too few miners were eligible for the second round, and the decision can be appealed again.
+    AppealFailed {
+        /// The address of the appellant.
+        appellant: Address,
+        /// The status of the call by its first decision.
+        status: CallStatus,
+        /// What the appellant got back of its payment and deposit.
+        returned: Amount,
+        /// The block time until which the decision can be appealed, in milliseconds.
+        until: u64,
+    },
 }
 
 /// A miner that takes part in a draw (docs/protocol.md section 17.2).

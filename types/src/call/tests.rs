@@ -281,9 +281,18 @@ fn each_change_of_a_call_has_the_bytes_that_databases_hold() {
             CallChange::Settled { requester: who, status: CallStatus::Success, bill },
             format!("{address} 03000000 {} 08 {}", numbers([1, 2, 3, 4, 5, 6, 7]), number(9)),
         ),
+        (
+            CallChange::AppealFailed {
+                appellant: who,
+                status: CallStatus::Failed,
+                returned: Amount::new(1),
+                until: 2,
+            },
+            format!("{address} 04000000 {}", numbers([1, 2])),
+        ),
     ];
     for (variant, (change, fields)) in (0_u8..).zip(changes) {
         assert_bytes(&change, &format!("{variant:02x}000000 {fields}"));
     }
-    assert!(decode::<CallChange>(&[9, 0, 0, 0]).is_err());
+    assert!(decode::<CallChange>(&[10, 0, 0, 0]).is_err());
 }

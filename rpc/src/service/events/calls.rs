@@ -95,6 +95,7 @@ const fn kind_of(change: &CallChange) -> (CallEventKind, CallStatus) {
         CallChange::Decided { status, .. } => (CallEventKind::Decided, *status),
         CallChange::Appealed { .. } => (CallEventKind::Appealed, CallStatus::Electing),
         CallChange::Settled { status, .. } => (CallEventKind::Settled, *status),
+        CallChange::AppealFailed { status, .. } => (CallEventKind::AppealFailed, *status),
     }
 }
 
@@ -131,6 +132,12 @@ fn with_details(event: CallEvent, change: &CallChange) -> CallEvent {
         CallChange::Settled { bill, .. } => {
             CallEvent { agreeing: Some(bill.agreeing), bill: Some(BillView::from(*bill)), ..event }
         }
+        CallChange::AppealFailed { appellant, returned, until, .. } => CallEvent {
+            appellant: Some(*appellant),
+            returned: Some(*returned),
+            until: Some(*until),
+            ..event
+        },
     }
 }
 

@@ -59,7 +59,9 @@ impl Waiting {
     fn tell_of(&self, call_id: &Hash, change: &CallChange) {
         let is_reached = |until: WaitUntil| match change {
             CallChange::Unassigned { .. } | CallChange::Settled { .. } => true,
-            CallChange::Decided { .. } => until == WaitUntil::Decided,
+            CallChange::Decided { .. } | CallChange::AppealFailed { .. } => {
+                until == WaitUntil::Decided
+            }
             CallChange::Requested { .. }
             | CallChange::Elected { .. }
             | CallChange::Committed { .. }

@@ -31,6 +31,8 @@ pub enum CallEventKind {
     Appealed,
     /// The call is settled: all of its money has been paid out, returned or burned.
     Settled,
+    /// Too few miners were eligible for the second round. The decision can be appealed again.
+    AppealFailed,
 }
 
 /// An event of a call.
@@ -76,7 +78,8 @@ pub struct CallEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<AddressText>>")]
     pub members: Option<Vec<Address>>,
-    /// The block time until which members may commit (`elected`) or reveal (`revealing`).
+    /// The block time until which members may commit (`elected`) or reveal (`revealing`), or until which
+    /// the decision can be appealed (`appealFailed`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
     /// The address of the member. Only for `committed` and `revealed`.
@@ -89,11 +92,11 @@ pub struct CallEvent {
     /// The number of members that agreed. Only for `decided` and `settled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreeing: Option<u8>,
-    /// The amount that was returned to the requester. Only for `unassigned`.
+    /// The amount that was returned to the requester (`unassigned`) or to the appellant (`appealFailed`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub returned: Option<Amount>,
-    /// The address of the appellant. Only for `appealed`.
+    /// The address of the appellant. Only for `appealed` and `appealFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AddressText>")]
     pub appellant: Option<Address>,
