@@ -3,7 +3,10 @@
 use serde_json::value::RawValue;
 use types::abi::{Method, ValueError};
 use types::agent::{Document, Metadata};
-use types::call::{CALLDATA_BYTES_MAX, COMMITTEE_MAX, Call, CallLimits, Consensus, Group, Outcome};
+use types::call::{
+    CALLDATA_BYTES_MAX, COMMITTEE_MAX, Call, CallLimits, Consensus, Group, Outcome,
+    result_bytes_max,
+};
 use types::tx::HexBytes;
 use types::{Amount, Hash, Params, Prices, Usage};
 
@@ -194,18 +197,16 @@ fn suggested_limits(entry: &AgentEntry, params: &Params, payload_bytes: usize) -
         output_tokens: usage.output_tokens.min(params.limit_output_tokens),
         fuel: usage.fuel,
     };
-    let result_bytes = u64::try_from(CALLDATA_BYTES_MAX).unwrap_or(u64::MAX);
-    CallLimits { usage, result_bytes }
+    CallLimits { usage, result_bytes: result_bytes_max(params) }
 }
 
 fn check_limits(limits: &CallLimits, params: &Params) -> Result<(), RpcError> {
-    let bytes = u64::try_from(CALLDATA_BYTES_MAX).unwrap_or(u64::MAX);
     let CallLimits { usage, result_bytes } = *limits;
     let bounds = [
         ("limits.inputTokens", usage.input_tokens, params.limit_input_tokens),
         ("limits.outputTokens", usage.output_tokens, params.limit_output_tokens),
         ("limits.fuel", usage.fuel, params.limit_fuel),
-        ("limits.resultBytes", result_bytes, bytes),
+        ("limits.resultBytes", result_bytes, result_bytes_max(params)),
     ];
     match bounds.into_iter().find(|(_, given, most)| given > most) {
         Some((field, given, most)) => {

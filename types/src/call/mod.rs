@@ -13,7 +13,9 @@ mod records;
 
 pub use answer::{Answer, CallStatus, Consensus, Group, Outcome, When};
 pub use event::{CallChange, Candidate};
-pub use limits::{CALLDATA_BYTES_MAX, COMMITTEE_MAX, ON_RESULT_MAX, PHASE_BLOCKS};
+pub use limits::{
+    CALLDATA_BYTES_MAX, COMMITTEE_MAX, ON_RESULT_MAX, PHASE_BLOCKS, result_bytes_max,
+};
 pub use records::{
     Appeal, Bill, Call, CallDeadline, CallLimits, CallMember, CallRound, CallTerms, Commitment,
     Conditional, Reveal, Said, members_digest,
