@@ -252,7 +252,7 @@ impl PendingState {
         let rules = pool_rules(&self.chain, &base, height, self.rules.price)?;
         // One that waits may be about the same key. There is hardly ever any.
         let has_evidence = committed.iter().any(|tx| matches!(tx.body(), Body::Evidence(_)));
-        let mut is_right = is_kept(&self.rules, &rules) && !has_evidence;
+        let mut is_right = is_kept((&self.rules, self.height), (&rules, height)) && !has_evidence;
         let taken = self.rules.price.map(|price| price.base_fee);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         draft.rebase(Arc::clone(base.source()));
@@ -352,11 +352,14 @@ fn pool_rules(
     Ok(rules)
 }
 
-/// Whether what was admitted by the rules of before may stay under those of now.
-fn is_kept(before: &Rules, now: &Rules) -> bool {
+/// Whether what was admitted by the rules of before may stay under those of now, each at its height.
+fn is_kept((before, then): (&Rules, u64), (now, height): (&Rules, u64)) -> bool {
     let is_reserved =
         now.price.is_none_or(|price| price.reserve.is_none_or(|reserve| price.base_fee <= reserve));
-    is_reserved && before.is_v7() == now.is_v7() && before.params == now.params
+    is_reserved
+        && before.is_v7() == now.is_v7()
+        && before.is_v8(then) == now.is_v8(height)
+        && before.params == now.params
 }
 
 impl std::fmt::Debug for PendingState {
