@@ -7,7 +7,7 @@ use types::{Address, Amount, Ender, Event, Hash, Run, RunStatus};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
-use crate::market::phases::{self, Now};
+use crate::market::phases::{self, Now, Room};
 use crate::market::{calls, draw};
 use crate::rules::Rules;
 use crate::table::Key;
@@ -39,11 +39,13 @@ pub fn is_due(state: &dyn Read, timestamp: u64) -> Result<bool, StorageError> {
 
 /// Acts on the deadlines before `timestamp` in order of (deadline, id), as many as a block may. From v7
 /// on it may so many of runs, so many of blobs and so many of what was taken out of bonds, so that none
-/// waits for another: before, whoever left blobs unfinished kept the escrows of others.
+/// waits for another: before, whoever left blobs unfinished kept the escrows of others. The phases of calls
+/// take of `room`.
 pub(crate) fn sweep(
     draft: &mut Draft,
     rules: &Rules,
     now: Now,
+    room: &mut Room,
 ) -> Result<Vec<Event>, StorageError> {
     let (params, timestamp) = (&rules.params, now.timestamp);
     let limit = usize::try_from(params.max_expiries_per_block).unwrap_or(usize::MAX);
@@ -62,9 +64,11 @@ pub(crate) fn sweep(
                 let miner = Address::parse(&id).map_err(|_not_hex| ORPHAN)?;
                 events.push(bonds::pay_out(draft, miner, deadline)?);
             }
+            // Calls are the last kind: what is left waits where it is.
+            Deadlines::CALL if room.is_used_up() => break,
             Deadlines::CALL => {
                 let (_, id) = calls::read_deadline(&id).ok_or(ORPHAN)?;
-                events.extend(phases::advance(draft, &id, now)?);
+                events.extend(phases::advance(draft, &id, now, room)?);
             }
             _ => events.push(end_of_run(draft, &id, rules, timestamp)?),
         }
@@ -88,8 +92,6 @@ fn end_of_run(
 
 /// What has a deadline, in the order in which a block acts on it.
 const KINDS: [u8; 4] = [Deadlines::RUN, Deadlines::BLOB, Deadlines::UNBONDING, Deadlines::CALL];
-/// A call has up to 46 members, a run one miner: so many times fewer of them are settled in a block.
-const MEMBERS_OF_CALL: usize = 8;
 /// How many deadlines are read in one scan.
 const ROWS_TOGETHER: usize = 64;
 /// How many scans a block makes at most. Each passes over [`ROWS_TOGETHER`] deadlines, or over everything
@@ -116,7 +118,7 @@ fn due(
             let place = KINDS.iter().position(|kind| *kind == deadline.1);
             let of_its_kind = place.and_then(|place| found.get_mut(place)).ok_or(ORPHAN)?;
             let (at, kind) = (deadline.0, deadline.1);
-            passed = Some(if of_its_kind.len() < limit_of(kind, limit) {
+            passed = Some(if of_its_kind.len() < limit {
                 let mut key = deadline.to_bytes();
                 key.push(0);
                 if is_ripe(&deadline, now) {
@@ -129,17 +131,11 @@ fn due(
         }
         let Some(behind) = passed.filter(|_| !is_end) else { break };
         from = behind;
-        let full = |(those, kind): (&Vec<Deadline>, u8)| those.len() >= limit_of(kind, limit);
-        if found.iter().zip(KINDS).all(full) {
+        if found.iter().all(|those| those.len() >= limit) {
             break;
         }
     }
     Ok(found)
-}
-
-/// How many deadlines of a kind a block acts on.
-const fn limit_of(kind: u8, limit: usize) -> usize {
-    if kind == Deadlines::CALL { limit.div_ceil(MEMBERS_OF_CALL) } else { limit }
 }
 
 /// Whether a block may act on a deadline whose time has come: a phase of a call has some blocks, too.

@@ -8,7 +8,7 @@
 //! The numbers are rules: whoever changes one changes which blocks are valid. They were taken from
 //! `./run cargo bench -p state --bench work`.
 
-use types::Run;
+use types::{Params, Run};
 
 /// So many excluded miners of a run take a unit.
 const EXCLUDED_PER_UNIT: u64 = 10;
@@ -34,6 +34,13 @@ const MEMBER_ROWS: u64 = 6;
 
 /// What changes of a call when a member does something, and when a phase ends.
 const CALL_ROWS: u64 = 8;
+
+/// What the ends of calls' phases may take in a block for each expiry that the block may have: a call has
+/// several members, and each of them several rows.
+const PHASES_PER_EXPIRY: u64 = 64;
+/// The most calls and appeals that fit into a block: twice as many as the elections of one, because a block
+/// is half full when the base fee stays the same.
+pub(crate) const ELECTIONS_OF_FULL_BLOCK: u64 = 512;
 
 /// So many rows.
 #[must_use]
@@ -74,6 +81,37 @@ pub fn election(executors: usize, size: u8) -> u64 {
 #[must_use]
 pub const fn member() -> u64 {
     rows(CALL_ROWS.saturating_add(MEMBER_ROWS))
+}
+
+/// The least that asks for an election, whatever it reads: else a block with a large budget could ask for
+/// more elections than the blocks after it may hold.
+#[must_use]
+pub const fn least_of_election(params: &Params) -> u64 {
+    params.max_block_work.div_ceil(ELECTIONS_OF_FULL_BLOCK)
+}
+
+/// What the ends of calls' phases may take in a block.
+#[must_use]
+pub fn of_phases(params: &Params) -> u64 {
+    u64::from(params.max_expiries_per_block).saturating_mul(PHASES_PER_EXPIRY)
+}
+
+/// The end of a phase: the call's rows.
+#[must_use]
+pub const fn phase() -> u64 {
+    rows(CALL_ROWS)
+}
+
+/// The decision of a round: for each of its members the assignments to so many executors.
+#[must_use]
+pub fn decision(members: usize, executors: usize) -> u64 {
+    rows(u64::try_from(members.saturating_mul(executors)).unwrap_or(u64::MAX))
+}
+
+/// What the settlement of a call does to so many members.
+#[must_use]
+pub fn settlement(members: usize) -> u64 {
+    rows(u64::try_from(members).unwrap_or(u64::MAX).saturating_mul(MEMBER_ROWS))
 }
 
 /// What every transaction of this size takes.

@@ -10,15 +10,15 @@
 use types::call::{
     Call, CallChange, CallDeadline, CallMember, CallRound, CallStatus, PHASE_BLOCKS, members_digest,
 };
-use types::{Address, Amount, Event, Hash};
+use types::{Address, Amount, Event, Hash, Params};
 
 use super::decision::{Decision, decide};
 use super::settlement::{Due, Settled, settle};
-use super::{assignments, callable, calls};
+use super::{assignments, callable, calls, offers};
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::tables::{CallMembers, Calls, SettledMembers};
-use crate::{bonds, ledger, runs};
+use crate::{bonds, ledger, runs, work};
 
 /// The block at whose end phases change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,30 +46,88 @@ impl Now {
     }
 }
 
-/// The end of a block: ends the phases of the calls that its beginning and its transactions noted.
-pub(crate) fn end_block(draft: &mut Draft, now: Now) -> Result<Vec<Event>, StorageError> {
+/// What the ends of phases may still take in a block, in units of work ([`work`]).
+#[derive(Debug)]
+pub(crate) struct Room(u64);
+
+impl Room {
+    /// What a block has.
+    pub(crate) fn of_block(params: &Params) -> Self {
+        Self(work::of_phases(params))
+    }
+
+    /// Whether further phases wait for a later block. The last one of a block may take more than is left.
+    pub(crate) const fn is_used_up(&self) -> bool {
+        self.0 == 0
+    }
+
+    const fn take(&mut self, units: u64) {
+        self.0 = self.0.saturating_sub(units);
+    }
+}
+
+/// The end of a block: ends the phases of the calls that its transactions noted, or has later blocks end
+/// them.
+pub(crate) fn end_block(
+    draft: &mut Draft,
+    now: Now,
+    room: &mut Room,
+) -> Result<Vec<Event>, StorageError> {
     let mut events = Vec::new();
     for call_id in draft.take_calls() {
-        events.extend(advance(draft, &call_id, now)?);
+        if room.is_used_up() {
+            postpone(draft, &call_id, now)?;
+        } else {
+            events.extend(advance(draft, &call_id, now, room)?);
+        }
     }
     Ok(events)
 }
 
+/// A phase whose members have all done what they can is due, and waits behind those that already were.
+fn postpone(draft: &mut Draft, id: &Hash, now: Now) -> Result<(), StorageError> {
+    let call = draft.get::<Calls>(id)?.ok_or(MISSING)?;
+    if now.is_over(&call) || !is_complete(&call)? {
+        return Ok(());
+    }
+    let Now { height, timestamp: at } = now;
+    calls::save(draft, call, Some(CallDeadline { at, height }))
+}
+
+/// Whether all members have done what the phase of a call waits for.
+fn is_complete(call: &Call) -> Result<bool, StorageError> {
+    let CallRound { members, committed, revealed, .. } = *call.last_round().ok_or(BROKEN)?;
+    Ok(match call.status {
+        CallStatus::Committing => committed >= members,
+        CallStatus::Revealing => revealed >= committed,
+        CallStatus::Electing
+        | CallStatus::Unassigned
+        | CallStatus::Success
+        | CallStatus::Failed
+        | CallStatus::TimedOut => false,
+    })
+}
+
 /// Ends the phase of a call if it is over. What happened is told in its order.
-pub(crate) fn advance(draft: &mut Draft, id: &Hash, now: Now) -> Result<Vec<Event>, StorageError> {
+pub(crate) fn advance(
+    draft: &mut Draft,
+    id: &Hash,
+    now: Now,
+    room: &mut Room,
+) -> Result<Vec<Event>, StorageError> {
     let call = draft.get::<Calls>(id)?.ok_or(MISSING)?;
     if call.is_settled() {
         return Ok(Vec::new());
     }
     match call.status {
         CallStatus::Electing | CallStatus::Unassigned => Ok(Vec::new()),
-        CallStatus::Committing => end_commits(draft, call, now),
-        CallStatus::Revealing => end_reveals(draft, call, now),
+        CallStatus::Committing => end_commits(draft, call, now, room),
+        CallStatus::Revealing => end_reveals(draft, call, now, room),
         CallStatus::Success | CallStatus::Failed | CallStatus::TimedOut => {
-            // Without a deadline a second round was waited for that does not take place.
-            if call.deadline.is_none() || now.is_over(&call) {
+            if now.is_over(&call) {
                 let members = calls::members(draft, id)?;
-                settled(draft, call, members)
+                room.take(work::phase());
+                settled(draft, call, members, room)
             } else {
                 Ok(Vec::new())
             }
@@ -77,14 +135,19 @@ pub(crate) fn advance(draft: &mut Draft, id: &Hash, now: Now) -> Result<Vec<Even
     }
 }
 
-fn end_commits(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, StorageError> {
-    let CallRound { members, committed, .. } = *call.last_round().ok_or(BROKEN)?;
-    if committed < members && !now.is_over(&call) {
+fn end_commits(
+    draft: &mut Draft,
+    mut call: Call,
+    now: Now,
+    room: &mut Room,
+) -> Result<Vec<Event>, StorageError> {
+    if !is_complete(&call)? && !now.is_over(&call) {
         return Ok(Vec::new());
     }
-    if committed == 0 {
-        return decided(draft, call, now);
+    if call.last_round().ok_or(BROKEN)?.committed == 0 {
+        return decided(draft, call, now, room);
     }
+    room.take(work::phase());
     call.status = CallStatus::Revealing;
     let call_id = call.call_id;
     let deadline = now.after(call.terms.reveal_ms)?;
@@ -92,15 +155,24 @@ fn end_commits(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>
     Ok(vec![changed(call_id, CallChange::Revealing { until: deadline.at })])
 }
 
-fn end_reveals(draft: &mut Draft, call: Call, now: Now) -> Result<Vec<Event>, StorageError> {
-    let CallRound { committed, revealed, .. } = *call.last_round().ok_or(BROKEN)?;
-    if revealed < committed && !now.is_over(&call) {
+fn end_reveals(
+    draft: &mut Draft,
+    call: Call,
+    now: Now,
+    room: &mut Room,
+) -> Result<Vec<Event>, StorageError> {
+    if !is_complete(&call)? && !now.is_over(&call) {
         return Ok(Vec::new());
     }
-    decided(draft, call, now)
+    decided(draft, call, now, room)
 }
 
-fn decided(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, StorageError> {
+fn decided(
+    draft: &mut Draft,
+    mut call: Call,
+    now: Now,
+    room: &mut Room,
+) -> Result<Vec<Event>, StorageError> {
     let number = call.rounds.len().checked_sub(1).ok_or(BROKEN)?;
     let members = calls::members(draft, &call.call_id)?;
     let of_round = members.iter().filter(|(_, member)| usize::from(member.round) == number);
@@ -110,6 +182,7 @@ fn decided(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, St
         assignments::unassign(draft, *miner, &executors)?;
         said.push(*member);
     }
+    room.take(work::phase().saturating_add(work::decision(said.len(), executors.len())));
     let round = call.rounds.last_mut().ok_or(BROKEN)?;
     let Decision { status, group, agreeing } = decide(call.consensus, round.size, &said);
     *round = CallRound { decided_at: Some(now.timestamp), group, agreeing, ..*round };
@@ -128,7 +201,7 @@ fn decided(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, St
         return Ok(vec![event]);
     }
     let mut events = vec![event];
-    events.extend(settled(draft, call, members)?);
+    events.extend(settled(draft, call, members, room)?);
     Ok(events)
 }
 
@@ -142,16 +215,21 @@ fn settled(
     draft: &mut Draft,
     mut call: Call,
     mut members: Vec<(Address, CallMember)>,
+    room: &mut Room,
 ) -> Result<Vec<Event>, StorageError> {
     let call_id = call.call_id;
     let records: Vec<CallMember> = members.iter().map(|(_, member)| *member).collect();
     let Settled { bill, dues, conditional } = settle(&call, &records)?;
+    room.take(work::settlement(members.len()));
     let mut events = Vec::new();
     for ((miner, member), Due { paid, penalty }) in members.iter_mut().zip(dues) {
         member.paid = paid;
         member.penalty = penalty;
         ledger::credit(draft, *miner, paid)?;
         runs::earn(draft, *miner, paid)?;
+        if !penalty.is_zero() {
+            room.take(work::moved_offers(offers::count(draft, *miner)?));
+        }
         events.push(bonds::seize_for_call(draft, call_id, *miner, (member.lock, penalty))?);
         draft.delete::<CallMembers>(&(call_id, *miner));
         draft.put::<SettledMembers>(&(call_id, *miner), member);

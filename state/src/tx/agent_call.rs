@@ -4,7 +4,7 @@
 //! MAX_FEE_TOO_LOW, in this order.
 
 use types::abi::Selector;
-use types::call::{CALLDATA_BYTES_MAX, Call, CallChange, CallLimits, CallStatus, CallTerms};
+use types::call::{Call, CallChange, CallLimits, CallStatus, CallTerms, result_bytes_max};
 use types::ids::{compute_call_id, compute_result_hash};
 use types::tx::AgentCall;
 use types::{AgentVersion, Amount, Code, Event, Hash, Params, Prices, Rejection, Transaction};
@@ -22,10 +22,11 @@ use crate::tables::{CallQueue, CallsByAgent, CallsByRequester};
 use crate::view::Read;
 use crate::work;
 
-/// The call to be made, and how many executors its members need.
+/// The call to be made, how many executors its members need, and the least work of an election.
 pub(crate) struct Plan {
     call: Call,
     executors: usize,
+    least_work: u64,
 }
 
 impl Kind for AgentCall {
@@ -96,7 +97,7 @@ impl Kind for AgentCall {
             bill: None,
             members_digest: Hash::ZERO,
         };
-        Ok(Plan { call, executors })
+        Ok(Plan { call, executors, least_work: work::least_of_election(params) })
     }
 
     fn work(plan: &Plan) -> u64 {
@@ -106,8 +107,12 @@ impl Kind for AgentCall {
         work::rows(9).saturating_add(work::election(plan.executors, size))
     }
 
+    fn least_work(plan: &Plan) -> u64 {
+        plan.least_work
+    }
+
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { call, executors: _ } = plan;
+        let Plan { call, executors: _, least_work: _ } = plan;
         // The pool checked it for no place in particular.
         let call = Call { request: ctx.location(), created_at: ctx.timestamp, ..call };
         let (call_id, at) = (call.call_id, call.request);
@@ -154,12 +159,11 @@ fn check_selector(payload: &[u8], agent: &AgentVersion) -> Result<(), Rejection>
 
 /// CALL_LIMITS for more than the chain allows.
 fn check_limits(limits: &CallLimits, params: &Params) -> Result<(), Rejection> {
-    let most = u64::try_from(CALLDATA_BYTES_MAX).unwrap_or(u64::MAX);
     let bounds = [
         ("limits.inputTokens", limits.usage.input_tokens, params.limit_input_tokens),
         ("limits.outputTokens", limits.usage.output_tokens, params.limit_output_tokens),
         ("limits.fuel", limits.usage.fuel, params.limit_fuel),
-        ("limits.resultBytes", limits.result_bytes, most),
+        ("limits.resultBytes", limits.result_bytes, result_bytes_max(params)),
     ];
     match bounds.into_iter().find(|(_, limit, max)| limit > max) {
         Some((name, limit, max)) => {

@@ -29,6 +29,7 @@ pub(crate) struct Plan {
     size: u8,
     stakes: Stakes,
     executors: usize,
+    least_work: u64,
 }
 
 impl Kind for CallAppeal {
@@ -54,6 +55,10 @@ impl Kind for CallAppeal {
         // The call, its members, its place among the elections that wait; and who is eligible is looked for
         // now and at the election.
         work::rows(64).saturating_add(work::election(plan.executors, plan.size).saturating_mul(2))
+    }
+
+    fn least_work(plan: &Plan) -> u64 {
+        plan.least_work
     }
 
     fn check(
@@ -83,11 +88,12 @@ impl Kind for CallAppeal {
         let most = Stakes { payment: Amount::MAX, deposit: Amount::MAX };
         let stakes = appeal::stakes(&call, size).unwrap_or(most);
         let executors = callable::executors_of(state, &call)?.len();
-        Ok(Plan { call, appellant, size, stakes, executors })
+        let least_work = work::least_of_election(&ctx.rules.params);
+        Ok(Plan { call, appellant, size, stakes, executors, least_work })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { mut call, appellant, size, stakes, executors: _ } = plan;
+        let Plan { mut call, appellant, size, stakes, executors: _, least_work: _ } = plan;
         let Stakes { payment, deposit } = stakes;
         let held = payment.checked_add(deposit).ok_or(ledger::OVERFLOW)?;
         ledger::hold(draft, held)?;

@@ -89,7 +89,7 @@ pub(crate) fn check<K: Kind>(
     let had = account.balance;
     let account = Account { nonce, ..pay_rest(&left, cost, K::rest(&plan))? };
     let size = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX);
-    let work = work::of_any(size).saturating_add(K::work(&plan));
+    let work = work::of_any(size).saturating_add(K::work(&plan)).max(K::least_work(&plan));
     Ok(Planned { sender, had, account, charge, work, plan })
 }
 

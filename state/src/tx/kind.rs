@@ -43,6 +43,11 @@ pub(crate) trait Kind {
     /// What it makes a node do besides what every transaction does, in units of [`crate::work`].
     fn work(plan: &Self::Plan) -> u64;
 
+    /// The least work of the whole transaction, whatever [`Self::work`] says.
+    fn least_work(_: &Self::Plan) -> u64 {
+        0
+    }
+
     /// The rules that need state, in the order of docs/protocol.md section 9.
     fn check(
         &self,

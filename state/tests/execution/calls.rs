@@ -390,28 +390,52 @@ fn an_upheld_decision_burns_the_deposit() {
     }
 }
 
-#[test]
-fn the_first_decision_stands_where_no_second_round_takes_place() {
-    let (mut market, id) = decided(10);
+/// Bob appeals, and in the same block all but so many miners that could be drawn take their offers back.
+/// Answers the fee for the appeal's place.
+fn appealed_while_miners_leave(market: &mut Market, id: Hash, left: usize) -> u64 {
     let before = market.world.balance(BOB);
     market.world.must(BOB, &appeal(id));
-    let fee = before
-        - market.world.balance(BOB)
-        - market.call(id).appeal.map_or(0, |it| it.payment.get() + it.deposit.get());
-    // In the same block miners take their offers back.
+    let stakes = market.call(id).appeal.map(|it| it.payment.get() + it.deposit.get());
+    let fee = before - market.world.balance(BOB) - stakes.unwrap();
     let members = market.members(id, 0);
-    for miner in market.miners.clone() {
-        if !members.contains(&miner) {
-            market.world.must(miner, &offer(0));
-        }
+    let others = market.miners.clone().into_iter().filter(|miner| !members.contains(miner));
+    for miner in others.skip(left) {
+        market.world.must(miner, &offer(0));
     }
     market.world.next_block();
-    assert_eq!(market.status(id), CallStatus::Success);
-    assert!(!market.call(id).is_settled(), "at the end of the block");
-    market.world.next_block();
+    fee
+}
+
+#[test]
+fn an_appeal_that_miners_prevent_costs_a_little_and_leaves_the_decision_open_to_others() {
+    let (mut market, id) = decided(10);
+    let before = market.world.balance(BOB);
+    // One of the seven leaves.
+    let fee = appealed_while_miners_leave(&mut market, id, 6);
     let call = market.call(id);
-    assert_eq!((call.rounds.len(), call.is_settled()), (1, true));
-    assert_eq!(market.world.balance(BOB), before - fee);
+    assert_eq!((call.status, call.is_settled()), (CallStatus::Success, false));
+    assert_eq!((call.rounds.len(), call.appeal), (1, None));
+    assert_eq!(market.world.balance(BOB), before - fee - 7 * 200);
+    // The time for an appeal begins again, with the block of the election.
+    assert_eq!(call.deadline.unwrap().at, market.world.context().timestamp + 120_000);
+    // The miners come back, and somebody appeals for whom they stay.
+    let miners = market.miners.clone();
+    market.world.all(&miners, &offer(2));
+    market.world.must(BOB, &appeal(id));
+    market.world.next_block();
+    assert_eq!(market.members(id, 1).len(), 7);
+    market.all_answer(id, b"no");
+    let call = market.call(id);
+    assert!(call.is_settled());
+    assert_eq!(call.rounds[1].agreeing, 7);
+}
+
+#[test]
+fn a_decision_whose_appeal_failed_is_settled_when_nobody_appeals_again() {
+    let (mut market, id) = decided(10);
+    appealed_while_miners_leave(&mut market, id, 0);
+    let bill = market.settle(id).bill.unwrap();
+    assert_eq!((bill.wages.get(), bill.appellant.get()), (3 * WAGE, 0));
 }
 
 #[test]
@@ -473,7 +497,7 @@ fn who_is_full_keeps_its_chance_and_its_seat_stays_empty() {
 
 #[test]
 fn a_block_ends_no_more_calls_than_it_may() {
-    let few = Params { max_expiries_per_block: 8, ..params() };
+    let few = Params { max_expiries_per_block: 1, ..params() };
     let mut market = Market::with(few, &[(PROPOSER, 1)], 6);
     let ids = [(); 2].map(|()| market.called(market.body(ALICE, 3)));
     for _ in 0..10 {
@@ -485,6 +509,53 @@ fn a_block_ends_no_more_calls_than_it_may() {
     assert_eq!(settled(&market), 1, "one in each block");
     market.world.next_block();
     assert_eq!(settled(&market), 2);
+}
+
+#[test]
+fn the_last_reveals_of_many_calls_end_no_more_of_them_in_a_block_than_it_may() {
+    let few = Params { max_expiries_per_block: 1, ..params() };
+    let mut market = Market::with(few, &[(PROPOSER, 1)], 6);
+    let ids = [(); 3].map(|()| market.called(market.body(ALICE, 3)));
+    market.world.next_block();
+    for id in ids {
+        market.all_commit(id, b"yes");
+    }
+    market.world.next_block();
+    for id in ids {
+        assert_eq!(market.status(id), CallStatus::Revealing);
+        for member in market.members(id, 0) {
+            market.reveal(id, member, b"yes");
+        }
+    }
+    let settled = |market: &Market| ids.iter().filter(|id| market.call(**id).is_settled()).count();
+    market.world.next_block();
+    assert_eq!(settled(&market), 2, "the second begins before the work is used up");
+    let waiting = ids.into_iter().find(|id| !market.call(*id).is_settled()).unwrap();
+    let member = market.members(waiting, 0)[0];
+    assert_eq!(market.world.code(member, &reveal(waiting, 0, b"yes")), "REVEAL_EXISTS");
+    assert!(sweep::is_due(&*market.world.memory, u64::MAX).unwrap());
+    market.world.next_block();
+    assert_eq!(settled(&market), 3);
+}
+
+#[test]
+fn a_full_block_asks_for_no_more_elections_than_two_blocks_hold() {
+    let wide = Params { max_block_work: 2_000_000, ..params() };
+    let mut market = Market::with(wide, &[(PROPOSER, 1)], 6);
+    let before = market.world.builder().work_room();
+    market.called(market.body(ALICE, 3));
+    assert_eq!(before - market.world.builder().work_room(), 3_907);
+}
+
+#[test]
+fn a_call_allows_no_result_that_no_reveal_can_have() {
+    let small = Params { max_tx_bytes: 20_480, ..params() };
+    let mut market = Market::with(small, &[(PROPOSER, 1)], 6);
+    let mut body = market.body(ALICE, 3);
+    body.limits.result_bytes = 9_217;
+    assert_eq!(market.world.code(ALICE, &body.clone().into()), "CALL_LIMITS");
+    body.limits.result_bytes = 9_216;
+    market.called(body);
 }
 
 #[test]

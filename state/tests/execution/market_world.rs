@@ -193,6 +193,13 @@ impl Market {
         self.world.must(who, &commit(id, round, who, answer));
     }
 
+    /// All members of the first round commit to a result.
+    pub fn all_commit(&mut self, id: Hash, result: &[u8]) {
+        for who in self.members(id, 0) {
+            self.commit(id, who, says(result));
+        }
+    }
+
     pub fn reveal(&mut self, id: Hash, who: Who, result: &[u8]) {
         let round = self.member(id, who).unwrap().round;
         self.world.must(who, &reveal(id, round, result));

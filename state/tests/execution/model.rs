@@ -175,7 +175,11 @@ impl Model {
         let work = model_rules::work(body, place.payload, excluded, completed)
             + i128::try_from(moved).unwrap()
             + self.work_of_call(who, body);
-        work.min(i128::from(self.params.max_block_work))
+        let most = i128::from(self.params.max_block_work);
+        match body {
+            Body::AgentCall(_) | Body::CallAppeal(_) => work.max((most + 511) / 512).min(most),
+            _ => work.min(most),
+        }
     }
 
     /// What looking for members and writing them takes.

@@ -116,6 +116,8 @@ pub struct ModelCall {
     deadline: Option<(u64, u64)>,
     pub rounds: Vec<ModelRound>,
     pub appeal: Option<ModelAppeal>,
+    /// Appeals whose second round could not be.
+    pub failed_appeals: usize,
     pub bill: Option<Bill>,
 }
 
@@ -157,6 +159,16 @@ impl ModelCall {
             && has_group
             && self.bill.is_none()
             && self.appeal.is_none()
+    }
+
+    /// Whether all members have done what the phase waits for.
+    fn is_complete(&self) -> bool {
+        let Some(round) = self.rounds.last() else { return false };
+        match self.word {
+            "committing" => round.committed() == round.members.len(),
+            "revealing" => round.revealed() == round.committed(),
+            _ => false,
+        }
     }
 
     /// What each seat of a second round costs, and what each member of the group is worth as a deposit.
@@ -217,9 +229,10 @@ pub struct ModelCalls {
     pub all: BTreeMap<Hash, ModelCall>,
     /// Calls and appeals in the open block.
     asked: usize,
-    /// Calls whose last member has committed or revealed in the open block, or whose second round cannot
-    /// be.
+    /// Calls whose last member has committed or revealed in the open block.
     noted: BTreeSet<Hash>,
+    /// Phases that had to wait although all members had done what they could.
+    pub postponed: u64,
 }
 
 fn budget(body: &AgentCall) -> i128 {
@@ -307,6 +320,7 @@ impl ModelCalls {
             deadline: None,
             rounds: Vec::new(),
             appeal: None,
+            failed_appeals: 0,
             bill: None,
         };
         self.asked += 1;
@@ -380,11 +394,7 @@ impl ModelCalls {
         }
         let eligible = self.candidates(call, Some(who), look).len();
         let first = call.rounds[0].size;
-        let odd = if eligible % 2 == 1 { eligible } else { eligible.saturating_sub(1) };
-        let size = odd.min(2 * first + 1);
-        if size <= first {
-            return Err("APPEAL_CLOSED");
-        }
+        let size = second_size(first, eligible).ok_or("APPEAL_CLOSED")?;
         let (payment, deposit) = call.stakes(size);
         Ok(ModelAppeal { appellant: who, size, payment, deposit })
     }
@@ -494,13 +504,14 @@ impl ModelCalls {
     fn elect(&mut self, id: Hash, begins: &Begins, around: &mut Around<'_>, moves: &mut Moves) {
         let call = &self.all[&id];
         let second = call.appeal.as_ref();
-        let size = second.map_or_else(
-            || usize::try_from(call.asked.committee_size).unwrap(),
-            |appeal| appeal.size,
-        );
+        let first_size = usize::try_from(call.asked.committee_size).unwrap();
         let candidates = self.candidates(call, second.map(|it| it.appellant), &around.look());
         let eligible = candidates.values().filter(|(_, is_full)| !is_full).count();
         let is_first = second.is_none();
+        let size = second.map_or(first_size, |appeal| appeal.size);
+        if !is_first && eligible < size {
+            return self.fail_appeal(id, begins, moves);
+        }
         let wanted = if is_first && call.is_appealable() { 3 * size + 1 } else { size };
         let drawn = draw(id, u8::from(!is_first), begins.randomness, &candidates, size);
         let seated: Vec<_> = drawn.into_iter().filter(|who| !candidates[who].1).collect();
@@ -508,17 +519,13 @@ impl ModelCalls {
         let lock = call.lock();
         let call = self.all.get_mut(&id).unwrap();
         call.waits_since = None;
-        if !is_possible && is_first {
+        if !is_possible {
+            assert!(is_first, "no seat of a second round stays empty");
             call.word = "unassigned";
             call.rounds.push(ModelRound { size, members: Vec::new(), group: None });
             let refund = i128::from(call.asked.max_fee.get());
             call.bill = Some(Bill { refund, ..Bill::default() });
             moves.0.push((call.requester, refund));
-            return;
-        }
-        if !is_possible {
-            call.word = word_of(call.rounds[0].group.as_ref());
-            self.noted.insert(id);
             return;
         }
         let mut members = Vec::new();
@@ -534,6 +541,20 @@ impl ModelCalls {
         call.deadline = Some((begins.now + call.asked.timeout_ms, begins.height + BLOCKS - 1));
     }
 
+    /// The appellant gets back most of what it laid down, and all may appeal again.
+    fn fail_appeal(&mut self, id: Hash, begins: &Begins, moves: &mut Moves) {
+        let call = self.all.get_mut(&id).unwrap();
+        let appeal = call.appeal.take().unwrap();
+        let fees = call.terms.fee * i128::try_from(appeal.size).unwrap();
+        let burned = fees.max(appeal.deposit / 256);
+        moves.0.push((appeal.appellant, appeal.payment + appeal.deposit - burned));
+        moves.1 += burned;
+        call.failed_appeals += 1;
+        call.waits_since = None;
+        call.word = word_of(call.rounds[0].group.as_ref());
+        call.deadline = Some((begins.now + call.terms.appeal_ms, begins.height + BLOCKS - 1));
+    }
+
     /// The end of a block.
     pub fn end_block(&mut self, (height, now): (u64, u64), around: &mut Around<'_>) -> Moves {
         let is_over = |at: u64, from: u64| at <= now && from <= height;
@@ -544,11 +565,26 @@ impl ModelCalls {
             .filter(|((at, from), _)| is_over(*at, *from))
             .collect();
         due.sort_by_key(|((at, from), id)| (*at, *from, id.to_string()));
-        due.truncate(usize::try_from(around.params.max_expiries_per_block).unwrap().div_ceil(8));
-        let due: Vec<Hash> = due.into_iter().map(|(_, id)| id).collect();
+        let most = around.params.max_expiries_per_block;
+        due.truncate(usize::try_from(most).unwrap());
         let mut moves = Moves::default();
-        for id in due.into_iter().chain(std::mem::take(&mut self.noted)) {
-            self.advance(id, (height, now), around, &mut moves);
+        let mut taken = 0;
+        for (_, id) in due {
+            if taken < 64 * i128::from(most) {
+                taken += self.advance(id, (height, now), around, &mut moves);
+            }
+        }
+        for id in std::mem::take(&mut self.noted) {
+            if taken < 64 * i128::from(most) {
+                taken += self.advance(id, (height, now), around, &mut moves);
+                continue;
+            }
+            let call = self.all.get_mut(&id).unwrap();
+            let is_due = call.deadline.is_some_and(|(at, from)| is_over(at, from));
+            if call.is_complete() && !is_due {
+                self.postponed += 1;
+                call.deadline = Some((now, height));
+            }
         }
         moves
     }
@@ -559,48 +595,50 @@ impl ModelCalls {
         (height, now): (u64, u64),
         around: &mut Around<'_>,
         moves: &mut Moves,
-    ) {
+    ) -> i128 {
         let call = self.all.get_mut(&id).unwrap();
         if call.bill.is_some() {
-            return;
+            return 0;
         }
         let is_over = call.deadline.is_some_and(|(at, from)| at <= now && from <= height);
         let after = |ms: u64| Some((now + ms, height + BLOCKS));
         match call.word {
             "committing" => {
-                let round = call.rounds.last().unwrap();
-                let have_all = round.committed() == round.members.len();
-                if !have_all && !is_over {
-                    return;
+                if !call.is_complete() && !is_over {
+                    return 0;
                 }
-                if round.committed() > 0 {
+                if call.rounds.last().unwrap().committed() > 0 {
                     call.word = "revealing";
                     call.deadline = after(call.terms.reveal_ms);
-                    return;
+                    return 16;
                 }
             }
             "revealing" => {
-                let round = call.rounds.last().unwrap();
-                if round.revealed() < round.committed() && !is_over {
-                    return;
+                if !call.is_complete() && !is_over {
+                    return 0;
                 }
             }
-            // Decided: the appeal is over, or the second round did not take place.
+            // Decided: nobody appeals any more.
             "success" | "failed" | "timedOut" => {
-                if call.deadline.is_none() || is_over {
-                    pay(call, around, moves);
-                }
-                return;
+                return if is_over { 16 + pay(call, around, moves) } else { 0 };
             }
-            _ => return,
+            _ => return 0,
         }
+        let decision = 2 * call.rounds.last().unwrap().members.len() * call.executors.len();
+        let decision = 16 + i128::try_from(decision).unwrap();
         decide(call);
         if call.rounds.len() == 1 && call.is_appealable() && call.rounds[0].group.is_some() {
             call.deadline = after(call.terms.appeal_ms);
-            return;
+            return decision;
         }
-        pay(call, around, moves);
+        decision + pay(call, around, moves)
     }
+}
+
+/// The size of the round after one of this size while so many are eligible: an odd number, or none.
+fn second_size(first: usize, eligible: usize) -> Option<usize> {
+    let odd = if eligible % 2 == 1 { eligible } else { eligible.saturating_sub(1) };
+    Some(odd.min(2 * first + 1)).filter(|size| *size > first)
 }
 
 /// The draw of these seats among candidates by address: each by a number modulo the weights of those who are left.
@@ -667,10 +705,13 @@ fn decide(call: &mut ModelCall) {
     };
 }
 
-/// All money of a call moves.
-fn pay(call: &mut ModelCall, around: &mut Around<'_>, moves: &mut Moves) {
+/// All money of a call moves. Answers the work of it.
+fn pay(call: &mut ModelCall, around: &mut Around<'_>, moves: &mut Moves) -> i128 {
     let bill = settle(call);
+    let mut work = 0;
     for member in call.rounds.iter().flat_map(|round| &round.members) {
+        let moved = if member.penalty > 0 { around.offers.count(member.who) } else { 0 };
+        work += 12 + 4 * i128::try_from(moved).unwrap();
         moves.0.push((member.who, member.paid));
         around.stakes.release(call.id, member.who, member.lock, member.penalty);
     }
@@ -686,6 +727,7 @@ fn pay(call: &mut ModelCall, around: &mut Around<'_>, moves: &mut Moves) {
     moves.1 += bill.burned - of_bonds;
     call.deadline = None;
     call.bill = Some(bill);
+    work
 }
 
 /// The version that an AGENT_CALL names.
