@@ -7,7 +7,7 @@
 import { hexBytes } from "./abi-types.js";
 import { toHex, wrong } from "./bytes.js";
 import { OmbraError } from "./errors.js";
-import { amount, plainInteger } from "./fields.js";
+import { AMOUNT_MAX, amount, plainInteger } from "./fields.js";
 import { sha256 } from "./hash.js";
 import { bareAddress } from "./keys.js";
 import { computeCallId, computeCommitment } from "./transactions.js";
@@ -182,7 +182,9 @@ function checkBill(call) {
   if (standing) {
     const agreeing = members.filter((one) => agrees(one, standing));
     same("agreeing", call.agreeing, agreeing.length);
-    same("bondBehind", call.bondBehind, sum(agreeing, "bond"));
+    const behind = sum(agreeing, "bond");
+    // The chain stops at the largest amount.
+    same("bondBehind", call.bondBehind, behind < AMOUNT_MAX ? behind : AMOUNT_MAX);
   }
   if (call.appeal || rounds.length === 0) return;
   const fees = rounds[0].group ? rounds[0].revealed : rounds[0].size;

@@ -200,7 +200,8 @@ def _check_bill(call):
     if group is not None:
         agreeing = [int(it["bond"]) for it in members if _agrees(it, group)]
         _same("agreeing", call["agreeing"], len(agreeing))
-        _same("bondBehind", call["bondBehind"], sum(agreeing))
+        # The chain stops at the largest amount.
+        _same("bondBehind", call["bondBehind"], min(sum(agreeing), 2**64 - 1))
     if "appeal" not in call and call["rounds"]:
         record = call["rounds"][0]
         fees = record["revealed"] if group else record["size"]
