@@ -122,7 +122,7 @@ impl From<StepRecord> for ReceiptStep {
 fn call(record: crate::journal::entry::CallRecord) -> ReceiptCall {
     let result = match record.state {
         CallState::Done(result) => result.text,
-        CallState::Wanted | CallState::Begun => String::new(),
+        CallState::Wanted | CallState::Begun | CallState::Repeated => String::new(),
     };
     ReceiptCall { name: record.call.name, arguments: record.call.arguments, result }
 }

@@ -257,15 +257,15 @@ impl Inner {
         let tokens_max = scene.view.step_tokens_max(self.outbox.step_tokens_max().await?).min(paid);
         for place in 0..record.calls.len() {
             let Some(CallRecord { call, state }) = record.calls.get(place).cloned() else { break };
-            let lost = match state {
+            let is_idempotent = || self.parts.tools.is_idempotent(&session.grant(), &call.name);
+            let begun = match &state {
                 CallState::Done(_) => continue,
-                CallState::Wanted => false,
-                CallState::Begun => !self.parts.tools.is_idempotent(&session.grant(), &call.name),
+                CallState::Wanted => Some(CallState::Begun),
+                CallState::Begun => is_idempotent().then_some(CallState::Repeated),
+                CallState::Repeated => None,
             };
-            let result = if lost {
-                lost_result(&call.id)
-            } else {
-                self.note_call(&entry, &mut record, place, CallState::Begun).await?;
+            let result = if let Some(begun) = begun {
+                self.note_call(&entry, &mut record, place, begun).await?;
                 let Some(left) = self.time_left(&scene) else {
                     return self.tools_too_late(&entry, &*session).await;
                 };
@@ -274,6 +274,10 @@ impl Inner {
                 let called = timeout(left, self.parts.tools.call(&grant, &call, &stop)).await;
                 stop.cancel();
                 if self.stop.is_cancelled() {
+                    if is_idempotent() {
+                        // A stop is no crash.
+                        self.note_call(&entry, &mut record, place, state).await?;
+                    }
                     return Err(Halt::Stopped);
                 }
                 match called {
@@ -284,6 +288,8 @@ impl Inner {
                     }
                     Err(_) => return self.tools_too_late(&entry, &*session).await,
                 }
+            } else {
+                lost_result(&call.id)
             };
             tracing::info!(run = %entry.run.id, tool = call.name, ok = result.ok, "tool");
             let (name, ok, duration_ms) = (call.name.clone(), result.ok, result.duration_ms);

@@ -101,6 +101,9 @@ pub struct CallEntry {
     pub standing: Option<CallStanding>,
     /// When it was noticed that this miner was drawn, milliseconds since 1970.
     pub assigned_ms: u64,
+    /// How often the execution was begun and came to no end, because the miner died meanwhile.
+    #[serde(default)]
+    pub attempts: u32,
 }
 
 /// An answer of this miner that was compared with those of other members.

@@ -275,6 +275,9 @@ pub enum CallState {
     Begun,
     /// It is done.
     Done(ToolResult),
+    /// It was begun again after a crash, because repeating it does no harm. It is not begun a third time: what
+    /// it does may be what kills the miner.
+    Repeated,
 }
 
 impl StepRecord {
@@ -309,7 +312,7 @@ impl StepRecord {
     pub fn results(&self) -> Vec<ToolResult> {
         let done = |record: &CallRecord| match &record.state {
             CallState::Done(result) => Some(result.clone()),
-            CallState::Wanted | CallState::Begun => None,
+            CallState::Wanted | CallState::Begun | CallState::Repeated => None,
         };
         self.calls.iter().filter_map(done).collect()
     }

@@ -22,6 +22,9 @@ use crate::journal::call::{CallEntry, CallPhase, Said};
 
 /// How much later than it was told to an executor may stop.
 const GRACE: Duration = Duration::from_millis(500);
+/// How often an execution is begun at most. One that kills the miner must not do so after each start, because
+/// all other work is lost by that, too.
+const ATTEMPTS_MAX: u32 = 2;
 
 /// One execution, with all that it needs.
 struct Job {
@@ -64,11 +67,20 @@ impl Shared {
             Err(_late) => Err("the time that this miner has for it is over".to_owned()),
         };
         let executed = match ready {
-            Ok(job) => finish(job).await,
+            Ok(_) if entry.attempts >= ATTEMPTS_MAX => {
+                let why = format!("the miner died {ATTEMPTS_MAX} times while it executed this");
+                Executed::unable(why)
+            }
+            Ok(job) => {
+                let attempts = entry.attempts.saturating_add(1);
+                parts.journal.put_call(&CallEntry { attempts, ..entry.clone() }).await?;
+                finish(job).await
+            }
             Err(why) => Executed::unable(why),
         };
         if self.inner.stop.is_cancelled() {
             // It was given up for that; the next start executes it.
+            parts.journal.put_call(entry).await?;
             return Err(Halt::Stopped);
         }
         let ended_ms = parts.clock.now_ms();

@@ -314,5 +314,6 @@ fn assigned(view: &CallView, round: u8, now_ms: u64) -> CallEntry {
         executor: None,
         standing: None,
         assigned_ms: now_ms,
+        attempts: 0,
     }
 }

@@ -101,6 +101,29 @@ async fn an_execution_that_takes_too_long_is_given_up_in_time_for_a_commitment()
 }
 
 #[tokio::test]
+async fn an_execution_during_which_the_miner_died_twice_is_answered_with_unable() {
+    for (attempts, outcome, runs) in [(1, Outcome::Success, 1), (2, Outcome::Unable, 0)] {
+        let bench = Bench::with_miner();
+        let call = bench.call("x", |_| ());
+        bench.take_on(&call).await;
+        let died = CallEntry { attempts, ..bench.entry(&call) };
+        bench.journal.put_call(&died).await.unwrap();
+        bench.serve(&call).await;
+        assert_eq!(bench.outcome(&call), outcome);
+        assert_eq!(bench.executor.runs.load(Ordering::SeqCst), runs);
+    }
+}
+
+#[tokio::test]
+async fn an_execution_that_a_stop_breaks_off_is_no_attempt() {
+    let bench = Bench::with_miner();
+    let call = bench.call("spin", |call| call.timeout_ms = 600_000);
+    bench.during(bench.until_journal(|entry| entry.attempts == 1)).await;
+    let entry = bench.entry(&call);
+    assert_eq!((entry.phase, entry.attempts), (CallPhase::Assigned, 0));
+}
+
+#[tokio::test]
 async fn an_execution_takes_no_longer_than_the_operator_allows() {
     let mut bench = Bench::with_miner();
     bench.configure(|config| {
@@ -295,6 +318,7 @@ fn entry(phase: CallPhase) -> CallEntry {
         executor: None,
         standing: None,
         assigned_ms: 0,
+        attempts: 0,
     }
 }
 
