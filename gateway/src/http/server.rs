@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::crowd::Crowd;
 use super::routes;
 use super::timed_stream::TimedStream;
 use crate::request_service::RequestService;
@@ -22,6 +23,8 @@ use crate::request_service::RequestService;
 /// Connections at once: several for each of the streams that a machine can serve, and fewer than a
 /// process may have files.
 const CONNECTIONS_MAX: usize = 800;
+/// Connections of one client at once, so that nobody takes them all.
+const CONNECTIONS_OF_CLIENT: usize = 200;
 /// How long clients may take.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
@@ -66,6 +69,7 @@ impl Server {
         let number = service.watch.connections.clone();
         let routes = routes(service);
         let (places, tasks) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), TaskTracker::new());
+        let crowd = Crowd::new(CONNECTIONS_OF_CLIENT);
         let graceful = GracefulShutdown::new();
         loop {
             let accepted = tokio::select! {
@@ -74,8 +78,12 @@ impl Server {
                 accepted = accept(&self.listener, &places) => accepted,
             };
             match accepted {
-                Ok((stream, place)) => {
-                    let places = (place, number.one());
+                Ok((stream, client, place)) => {
+                    let Ok(seat) = crowd.admit(client.ip()) else {
+                        tracing::debug!(%client, "the client has too many connections");
+                        continue;
+                    };
+                    let places = (place, seat, number.one());
                     let serving = connection(stream, routes.clone(), graceful.watcher(), PATIENCE);
                     tasks.spawn(async move {
                         serving.await;
@@ -97,11 +105,11 @@ impl Server {
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> Result<(TcpStream, OwnedSemaphorePermit), IoError> {
+) -> Result<(TcpStream, SocketAddr, OwnedSemaphorePermit), IoError> {
     let place = Arc::clone(places).acquire_owned().await.map_err(IoError::other)?;
-    let (stream, _) = listener.accept().await?;
+    let (stream, client) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    Ok((stream, place))
+    Ok((stream, client, place))
 }
 
 async fn connection(stream: TcpStream, routes: Router, watcher: Watcher, patience: Patience) {
