@@ -42,6 +42,7 @@ mod handle;
 mod intake;
 mod ip_limit;
 mod metrics;
+mod muxer;
 mod network;
 mod peers;
 mod places;

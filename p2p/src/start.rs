@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use libp2p::identity::Keypair;
 use libp2p::swarm::SwarmEvent;
-use libp2p::{Multiaddr, PeerId, Swarm, SwarmBuilder, noise, tcp, yamux};
+use libp2p::{Multiaddr, PeerId, Swarm, SwarmBuilder, noise, tcp};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ use crate::serve::{PoolQuestion, QUESTIONS_MAX, Server};
 use crate::service::{Inbox, Service};
 use crate::sync::{self, Reader, SyncRequests};
 use crate::wire::PACK_BYTES_MAX;
-use crate::{Config, Counters, Handle, NetworkFault, NetworkId, StartError, intake};
+use crate::{Config, Counters, Handle, NetworkFault, NetworkId, StartError, intake, muxer};
 
 /// Transactions of the own pool that wait to be published: half a second's worth at full speed.
 const ANNOUNCEMENTS_MAX: usize = 8_192;
@@ -39,6 +39,8 @@ const JUDGED_MAX: usize = 1_024;
 const ENVELOPE_BYTES: usize = 4_096;
 /// How long the system may take to give the listening socket.
 const LISTEN_TIME_MAX: Duration = Duration::from_secs(5);
+/// Streams of a peer on which no protocol was agreed yet; further ones wait their turn.
+const NEGOTIATING_MAX: usize = 16;
 /// How long a connection that nobody uses is kept. Gossip uses all of them.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(3_600);
 
@@ -229,13 +231,17 @@ fn swarm(key: Keypair, parts: &Parts<'_>) -> Result<Swarm<Behaviour>, StartError
     let failed = |error: &dyn fmt::Display| StartError::Behaviour(error.to_string());
     let swarm = SwarmBuilder::with_existing_identity(key)
         .with_tokio()
-        .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)
+        .with_tcp(tcp::Config::default(), noise::Config::new, muxer::Upgrade::default)
         .map_err(|error| failed(&error))?
         .with_dns()
         .map_err(StartError::Resolver)?
         .with_behaviour(|_| behaviour)
         .map_err(|error| failed(&error))?
-        .with_swarm_config(|config| config.with_idle_connection_timeout(IDLE_TIME_MAX))
+        .with_swarm_config(|config| {
+            config
+                .with_idle_connection_timeout(IDLE_TIME_MAX)
+                .with_max_negotiating_inbound_streams(NEGOTIATING_MAX)
+        })
         .build();
     Ok(swarm)
 }

@@ -7,4 +7,5 @@ mod echo;
 mod flood;
 mod peers;
 mod spreading;
+mod streams;
 mod support;
