@@ -36,6 +36,7 @@ mod credit;
 mod dial;
 mod error;
 mod exchange;
+mod frames;
 mod gossip;
 mod group;
 mod handle;

@@ -17,6 +17,8 @@ use libp2p::core::muxing::{StreamMuxer, StreamMuxerEvent};
 use libp2p::core::upgrade::{InboundConnectionUpgrade, OutboundConnectionUpgrade, UpgradeInfo};
 use yamux::Mode;
 
+use crate::frames::Watched;
+
 /// Streams that a peer may have open at once. An honest one has up to 16 of each of the three kinds
 /// of questions, and three or four of gossip, identify and ping.
 pub(crate) const INBOUND_MAX: usize = 64;
@@ -81,7 +83,7 @@ where
 /// A connection with streams.
 #[derive(Debug)]
 pub(crate) struct Muxer<C> {
-    connection: yamux::Connection<C>,
+    connection: yamux::Connection<Watched<C>>,
     /// Streams of the peer that nobody has taken yet. They count as open, which bounds them.
     waiting: VecDeque<Stream>,
     /// Whoever waits for one of them.
@@ -92,7 +94,7 @@ pub(crate) struct Muxer<C> {
 
 impl<C: AsyncRead + AsyncWrite + Unpin> Muxer<C> {
     fn new(io: C, mode: Mode) -> Self {
-        let connection = yamux::Connection::new(io, settings(), mode);
+        let connection = yamux::Connection::new(Watched::new(io), settings(), mode);
         Self { connection, waiting: VecDeque::new(), taker: None, open: Arc::new(()) }
     }
 
