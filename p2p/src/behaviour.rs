@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use libp2p::allow_block_list::{self, BlockedPeers};
-use libp2p::connection_limits::{self, ConnectionLimits};
 use libp2p::gossipsub::{
     self, MessageAuthenticity, MessageId, PeerScoreParams, PeerScoreThresholds, TopicHash,
     TopicScoreParams, ValidationMode, WhitelistSubscriptionFilter,
@@ -17,7 +16,7 @@ use libp2p::swarm::NetworkBehaviour;
 use libp2p::{StreamProtocol, identify, ping};
 use types::Hash;
 
-use crate::ip_limit;
+use crate::limits;
 use crate::sync::wire as sync_wire;
 use crate::wire::{
     ANSWER_BYTES_WANTED, LIST_MAX, QUESTION_BYTES_MAX, RECORD_BYTES_MAX, RECORDS_MAX,
@@ -41,9 +40,6 @@ const STREAMS_MAX: usize = 16;
 const PIECE_BYTES: usize = 64 * 1024;
 const PIECE_TIME_MAX: Duration = Duration::from_secs(8);
 
-/// Connections that are let in beyond the places, until it is decided who goes.
-const COMING_MAX: u32 = 8;
-
 /// How often the round trip to a peer is measured.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -60,8 +56,7 @@ type Gossip = gossipsub::Behaviour<gossipsub::IdentityTransform, WhitelistSubscr
 pub(crate) struct Behaviour {
     // The first ones may refuse a connection before the others hear of it.
     pub(crate) blocked: allow_block_list::Behaviour<BlockedPeers>,
-    pub(crate) limits: connection_limits::Behaviour,
-    pub(crate) addresses: ip_limit::Behaviour,
+    pub(crate) limits: limits::Behaviour,
     pub(crate) identify: identify::Behaviour,
     pub(crate) ping: ping::Behaviour,
     pub(crate) gossip: Gossip,
@@ -91,8 +86,7 @@ impl Behaviour {
             .with_hide_listen_addrs(!tells_listen_addresses);
         Ok(Self {
             blocked: allow_block_list::Behaviour::default(),
-            limits: connection_limits::Behaviour::new(connection_limits(limits)),
-            addresses: ip_limit::Behaviour::new(limits.per_address_max, limits.per_group_max),
+            limits: limits::Behaviour::new((*limits).clone()),
             identify: identify::Behaviour::new(identify),
             ping: ping::Behaviour::new(ping::Config::new().with_interval(PING_INTERVAL)),
             gossip: gossip(network, *message_bytes_max)?,
@@ -116,18 +110,6 @@ impl Behaviour {
             ),
         })
     }
-}
-
-fn connection_limits(limits: &Limits) -> ConnectionLimits {
-    ConnectionLimits::default()
-        .with_max_pending_incoming(Some(limits.opening_max))
-        .with_max_pending_outgoing(Some(limits.opening_max))
-        // A few more than there are places: who comes is let in first, and then the least useful
-        // goes.
-        .with_max_established_incoming(Some(limits.inbound_max.saturating_add(COMING_MAX)))
-        .with_max_established_outgoing(Some(limits.outbound_max))
-        // Two nodes that dial each other at the same moment have two connections.
-        .with_max_established_per_peer(Some(2))
 }
 
 /// Gossip without libp2p's own authorship. A message is named by the hash of its bytes: signatures

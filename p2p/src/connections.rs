@@ -389,8 +389,7 @@ impl Connections {
 
     /// Peers that an operator named find room whatever the limits say.
     fn bypass(&mut self, peer: PeerId) {
-        self.swarm.behaviour_mut().limits.bypass_peer_id(&peer);
-        self.swarm.behaviour_mut().addresses.bypass(peer);
+        self.swarm.behaviour_mut().limits.bypass(peer);
     }
 
     /// Disconnects from a node and no longer stays connected to it.
@@ -404,8 +403,7 @@ impl Connections {
         }
         for peer in gone {
             self.book.forget(&peer);
-            self.swarm.behaviour_mut().limits.remove_peer_id(&peer);
-            self.swarm.behaviour_mut().addresses.count_again(&peer);
+            self.swarm.behaviour_mut().limits.count_again(&peer);
             // An error says that it was not connected.
             let _was_connected = self.swarm.disconnect_peer_id(peer);
         }

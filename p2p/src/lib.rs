@@ -41,7 +41,7 @@ mod gossip;
 mod group;
 mod handle;
 mod intake;
-mod ip_limit;
+mod limits;
 mod metrics;
 mod muxer;
 mod network;

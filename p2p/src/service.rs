@@ -94,9 +94,7 @@ impl Service {
             BehaviourEvent::Pool(event) => pool.on_event(event, connections),
             BehaviourEvent::Exchange(event) => exchange.on_event(event, connections),
             BehaviourEvent::Sync(event) => sync.on_event(event, connections),
-            BehaviourEvent::Blocked(never)
-            | BehaviourEvent::Limits(never)
-            | BehaviourEvent::Addresses(never) => match never {},
+            BehaviourEvent::Blocked(never) | BehaviourEvent::Limits(never) => match never {},
         }
     }
 
