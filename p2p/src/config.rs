@@ -45,6 +45,9 @@ pub struct Limits {
     pub outbound_max: u32,
     /// Connections that are being opened, in each direction.
     pub opening_max: u32,
+    /// Of these, the ones that the addresses of one group may be opening: a /24 of IPv4, a /64 of
+    /// IPv6. Private and loopback addresses do not count, nor one at which a named peer was before.
+    pub opening_per_group_max: u32,
     /// Connections that one IP address may have opened; those in `peers` do not count.
     pub per_address_max: u32,
     /// Connections that the addresses of one group may have opened: a /24 of IPv4, a /64 of IPv6.
@@ -65,7 +68,8 @@ impl Default for Limits {
         Self {
             inbound_max: 48,
             outbound_max: 16,
-            opening_max: 32,
+            opening_max: 256,
+            opening_per_group_max: 4,
             per_address_max: 16,
             per_group_max: 16,
             peers_wanted: 8,

@@ -16,6 +16,7 @@ use libp2p::swarm::{
 use libp2p::{Multiaddr, PeerId};
 
 use crate::group::{Group, ip_of};
+use crate::reachability::is_local;
 use crate::{Direction, Limits};
 
 /// Connections of one peer: two nodes that dial each other at the same moment have two.
@@ -60,11 +61,13 @@ pub(crate) struct Behaviour {
     limits: Limits,
     links: BTreeMap<ConnectionId, Link>,
     named: BTreeSet<PeerId>,
+    /// Where a named peer came from or was reached last.
+    named_at: BTreeMap<PeerId, IpAddr>,
 }
 
 impl Behaviour {
     pub(crate) const fn new(limits: Limits) -> Self {
-        Self { limits, links: BTreeMap::new(), named: BTreeSet::new() }
+        Self { limits, links: BTreeMap::new(), named: BTreeSet::new(), named_at: BTreeMap::new() }
     }
 
     /// Connections of this peer do not count.
@@ -75,6 +78,7 @@ impl Behaviour {
     /// The peer's connections count again.
     pub(crate) fn count_again(&mut self, peer: &PeerId) {
         self.named.remove(peer);
+        self.named_at.remove(peer);
     }
 
     fn names(&self, link: &Link) -> bool {
@@ -87,8 +91,10 @@ impl Behaviour {
     }
 
     fn enter(&mut self, connection: ConnectionId, ip: Option<IpAddr>) -> Result<(), TooMany> {
-        let opening = self.count(|link| link.is_opening(Direction::Inbound));
-        below(opening, self.limits.opening_max, "that others are opening")?;
+        // Whoever opens connections and never says who it is keeps no named peer out.
+        if !ip.is_some_and(|ip| self.named_at.values().any(|at| *at == ip)) {
+            self.check_opening(ip)?;
+        }
         if let Some(ip) = ip {
             let group = Group::of_ip(ip);
             let count = |is_counted: &dyn Fn(IpAddr) -> bool| {
@@ -103,10 +109,27 @@ impl Behaviour {
         Ok(())
     }
 
+    fn check_opening(&self, ip: Option<IpAddr>) -> Result<(), TooMany> {
+        let opening = |link: &Link| link.is_opening(Direction::Inbound);
+        below(self.count(opening), self.limits.opening_max, "that others are opening")?;
+        let Some(ip) = ip.filter(|ip| !is_local(*ip)) else { return Ok(()) };
+        let group = Some(Group::of_ip(ip));
+        let of_group = self.count(|link| opening(link) && link.ip.map(Group::of_ip) == group);
+        let max = self.limits.opening_per_group_max;
+        below(of_group, max, "that this address group is opening")
+    }
+
     /// A handshake has shown who a peer is.
-    fn establish(&mut self, connection: ConnectionId, peer: PeerId) -> Result<(), TooMany> {
+    fn establish(
+        &mut self,
+        connection: ConnectionId,
+        peer: PeerId,
+        remote: &Multiaddr,
+    ) -> Result<(), TooMany> {
         if !self.named.contains(&peer) {
             self.check(connection, peer)?;
+        } else if let Some(ip) = ip_of(remote) {
+            self.named_at.insert(peer, ip);
         }
         let dialled = || Link { direction: Direction::Outbound, ip: None, peer: None };
         self.links.entry(connection).or_insert_with(dialled).peer = Some(peer);
@@ -155,9 +178,9 @@ impl NetworkBehaviour for Behaviour {
         connection: ConnectionId,
         peer: PeerId,
         _: &Multiaddr,
-        _: &Multiaddr,
+        remote: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.establish(connection, peer).map_err(ConnectionDenied::new)?;
+        self.establish(connection, peer, remote).map_err(ConnectionDenied::new)?;
         Ok(dummy::ConnectionHandler)
     }
 
@@ -183,11 +206,11 @@ impl NetworkBehaviour for Behaviour {
         &mut self,
         connection: ConnectionId,
         peer: PeerId,
-        _: &Multiaddr,
+        remote: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.establish(connection, peer).map_err(ConnectionDenied::new)?;
+        self.establish(connection, peer, remote).map_err(ConnectionDenied::new)?;
         Ok(dummy::ConnectionHandler)
     }
 

@@ -85,6 +85,12 @@ pub(crate) fn are_private<'a>(addresses: impl IntoIterator<Item = &'a Multiaddr>
     needed.all(|needed| needed > Reach::Public)
 }
 
+/// Whether an address is private or loopback. It does not tell who is behind it: a neighbour, or
+/// everybody, if a proxy passes connections on.
+pub(crate) fn is_local(ip: IpAddr) -> bool {
+    Reach::needed(ip).is_some_and(|needed| needed > Reach::Public)
+}
+
 fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_private() || is_shared(ip),

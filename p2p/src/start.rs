@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
+use libp2p::core::Transport as _;
+use libp2p::core::muxing::StreamMuxerBox;
+use libp2p::core::transport::Boxed;
+use libp2p::core::upgrade::Version;
 use libp2p::identity::Keypair;
 use libp2p::swarm::SwarmEvent;
 use libp2p::{Multiaddr, PeerId, Swarm, SwarmBuilder, noise, tcp};
@@ -39,6 +43,10 @@ const JUDGED_MAX: usize = 1_024;
 const ENVELOPE_BYTES: usize = 4_096;
 /// How long the system may take to give the listening socket.
 const LISTEN_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a peer may take to say who it is when it opens a connection. A place among those that
+/// are being opened is held for as long. Own attempts have libp2p's ten seconds, which also look
+/// names up.
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Streams of a peer on which no protocol was agreed yet; further ones wait their turn.
 const NEGOTIATING_MAX: usize = 16;
 /// How long a connection that nobody uses is kept. Gossip uses all of them.
@@ -231,7 +239,7 @@ fn swarm(key: Keypair, parts: &Parts<'_>) -> Result<Swarm<Behaviour>, StartError
     let failed = |error: &dyn fmt::Display| StartError::Behaviour(error.to_string());
     let swarm = SwarmBuilder::with_existing_identity(key)
         .with_tokio()
-        .with_tcp(tcp::Config::default(), noise::Config::new, muxer::Upgrade::default)
+        .with_other_transport(|key| transport(key).map_err(Into::into))
         .map_err(|error| failed(&error))?
         .with_dns()
         .map_err(StartError::Resolver)?
@@ -244,6 +252,14 @@ fn swarm(key: Keypair, parts: &Parts<'_>) -> Result<Swarm<Behaviour>, StartError
         })
         .build();
     Ok(swarm)
+}
+
+/// TCP with Noise and streams.
+fn transport(key: &Keypair) -> Result<Boxed<(PeerId, StreamMuxerBox)>, noise::Error> {
+    let security = noise::Config::new(key)?;
+    let tcp = tcp::tokio::Transport::new(tcp::Config::default());
+    let secure = tcp.upgrade(Version::V1Lazy).authenticate(security).multiplex(muxer::Upgrade);
+    Ok(secure.inbound_timeout(HANDSHAKE_TIME_MAX).boxed())
 }
 
 /// Listens, and waits for the first address that the system gives.

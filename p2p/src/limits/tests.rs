@@ -19,9 +19,14 @@ fn enter(limit: &mut Behaviour, connection: usize, ip: &str) -> bool {
     limit.enter(id(connection), Some(ip.parse().unwrap())).is_ok()
 }
 
+fn establish(limit: &mut Behaviour, connection: usize, peer: PeerId, ip: &str) -> bool {
+    let address = format!("/ip4/{ip}/tcp/1").parse().unwrap();
+    limit.establish(id(connection), peer, &address).is_ok()
+}
+
 /// A connection of somebody whom nobody has seen before.
 fn meet(limit: &mut Behaviour, connection: usize, ip: &str) -> bool {
-    enter(limit, connection, ip) && limit.establish(id(connection), PeerId::random()).is_ok()
+    enter(limit, connection, ip) && establish(limit, connection, PeerId::random(), ip)
 }
 
 #[test]
@@ -48,7 +53,7 @@ fn a_named_peer_counts_only_until_it_has_shown_who_it_is() {
     limit.bypass(peer);
     for connection in 0..20 {
         assert!(enter(&mut limit, connection, "127.0.0.1"), "{connection}");
-        assert!(limit.establish(id(connection), peer).is_ok(), "{connection}");
+        assert!(establish(&mut limit, connection, peer, "127.0.0.1"), "{connection}");
     }
     assert!(enter(&mut limit, 20, "127.0.0.1"));
     assert!(!enter(&mut limit, 21, "127.0.0.1"));
@@ -69,14 +74,14 @@ fn the_connections_in_each_direction_and_of_a_peer_have_a_bound() {
     let dial = |limit: &mut Behaviour, connection| {
         let pending =
             limit.handle_pending_outbound_connection(id(connection), None, &[], Endpoint::Dialer);
-        pending.is_ok() && limit.establish(id(connection), PeerId::random()).is_ok()
+        pending.is_ok() && establish(limit, connection, PeerId::random(), "192.0.2.1")
     };
     assert!(dial(&mut limit, 10));
     assert!(!dial(&mut limit, 11));
     let (mut limit, peer) = (limits(|_| {}), PeerId::random());
     for connection in 0..3 {
         assert!(enter(&mut limit, connection, "192.0.2.1"));
-        let is_let_in = limit.establish(id(connection), peer).is_ok();
+        let is_let_in = establish(&mut limit, connection, peer, "192.0.2.1");
         assert_eq!(connection < 2, is_let_in, "{connection}");
     }
 }
@@ -88,7 +93,7 @@ fn nothing_is_kept_of_a_peer_that_is_gone() {
     for connection in 0..1_000 {
         let peer_id = PeerId::random();
         assert!(enter(&mut limit, connection, "192.0.2.1"), "{connection}");
-        assert!(limit.establish(id(connection), peer_id).is_ok(), "{connection}");
+        assert!(establish(&mut limit, connection, peer_id, "192.0.2.1"), "{connection}");
         let endpoint = ConnectedPoint::Listener {
             local_addr: address.clone(),
             send_back_addr: address.clone(),
@@ -102,4 +107,38 @@ fn nothing_is_kept_of_a_peer_that_is_gone() {
         }));
     }
     assert!(limit.links.is_empty());
+}
+
+#[test]
+fn who_opens_connections_and_never_says_who_it_is_keeps_out_nobody_else() {
+    let mut limit = limits(|limits| (limits.opening_max, limits.opening_per_group_max) = (20, 3));
+    for connection in 0..3 {
+        assert!(enter(&mut limit, connection, "192.0.2.1"), "{connection}");
+    }
+    assert!(!enter(&mut limit, 4, "192.0.2.2"), "a fourth of the group");
+    assert!(enter(&mut limit, 5, "192.0.3.1"), "another group");
+    for connection in 10..14 {
+        assert!(enter(&mut limit, connection, "10.0.0.1"), "{connection}");
+        assert!(enter(&mut limit, connection + 10, "127.0.0.1"), "{connection}");
+    }
+    assert!(establish(&mut limit, 0, PeerId::random(), "192.0.2.1"));
+    assert!(enter(&mut limit, 6, "192.0.2.2"), "a handshake makes room");
+}
+
+#[test]
+fn half_open_connections_never_keep_a_named_peer_out_that_was_there_before() {
+    let mut limit = limits(|limits| (limits.opening_max, limits.opening_per_group_max) = (4, 4));
+    let peer = PeerId::random();
+    limit.bypass(peer);
+    assert!(enter(&mut limit, 0, "192.0.2.7"));
+    assert!(establish(&mut limit, 0, peer, "192.0.2.7"));
+    limit.leave(id(0));
+    for connection in 1..=4 {
+        assert!(enter(&mut limit, connection, "192.0.2.1"), "{connection}");
+    }
+    assert!(!enter(&mut limit, 5, "198.51.100.1"));
+    assert!(enter(&mut limit, 6, "192.0.2.7"));
+    limit.leave(id(6));
+    limit.count_again(&peer);
+    assert!(!enter(&mut limit, 7, "192.0.2.7"), "it is no longer named");
 }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use p2p::{Direction, NetworkId, PeerError};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 use types::Hash;
 
 use crate::support::{DoublePool, Node, config, eventually, limits, tx};
@@ -38,6 +40,22 @@ async fn one_address_gets_only_its_share_of_connections() {
     // A place that becomes free is taken: the third one goes on trying.
     drop(guests.pop());
     eventually("the third is let in", || popular.knows(&third)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_begin_the_handshake_is_let_go_soon() {
+    let node = Node::start(limits(|limits| limits.opening_max = 1)).await;
+    let address = node.address();
+    let port = address.split('/').nth(4).expect("a port").parse().expect("a number");
+    let mut silent = TcpStream::connect(("127.0.0.1", port)).await.expect("a connection");
+    let guest = Node::start(config()).await;
+    guest.handle.add_peer(&address).await.expect("an address");
+    eventually("the guest is refused", || node.handle.counters().refused.get() > 0).await;
+    let time = Duration::from_secs(8);
+    let mut answer = Vec::new();
+    let closed = tokio::time::timeout(time, silent.read_to_end(&mut answer)).await;
+    assert!(closed.is_ok(), "the connection is still open after {time:?}");
+    eventually("the guest is let in", || node.knows(&guest)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
