@@ -17,6 +17,7 @@ use crate::dial::{Targets, peer_of};
 use crate::group::ip_of;
 use crate::handle::View;
 use crate::peers::{Connected, Peers};
+use crate::places::{self, Asker};
 use crate::reachability::{Reach, are_private};
 use crate::{Counters, Limits, NetworkFault, Peer, PeerKey};
 
@@ -84,6 +85,12 @@ impl Connections {
     /// Whether an operator named a peer.
     pub(crate) fn names(&self, peer: &PeerId) -> bool {
         self.targets.names(peer)
+    }
+
+    /// A peer, for the places of its questions.
+    pub(crate) fn asker(&self, peer: PeerId) -> Asker {
+        let group = places::sharing(self.peers.address(&peer));
+        Asker { peer, group, is_named: self.names(&peer) }
     }
 
     /// An event that is of connections.

@@ -13,7 +13,7 @@ use crate::wire;
 /// How often more peers are looked for.
 const EXCHANGE_INTERVAL: Duration = Duration::from_secs(10);
 /// Answers with addresses that may be under way: of 64 KiB at most, and asked for once by each peer.
-const PLACES: Bounds = Bounds { shared: 16, named: 8, of_peer: 1, first: 1 };
+const PLACES: Bounds = Bounds { shared: 16, of_group: 4, named: 8, of_peer: 1, first: 1 };
 
 type Event = request_response::Event<Vec<u8>, Vec<u8>>;
 type Message = request_response::Message<Vec<u8>, Vec<u8>>;
@@ -66,9 +66,9 @@ impl Exchange {
             Event::Message {
                 peer, message: Message::Request { request_id, channel, .. }, ..
             } => {
-                let (now, is_named) = (Instant::now(), connections.names(&peer));
+                let now = Instant::now();
                 if !connections.may_ask(&peer)
-                    || !self.places.enter(request_id, peer, is_named, now)
+                    || !self.places.enter(request_id, connections.asker(peer), now)
                 {
                     self.counters.unanswered.inc();
                     return;
@@ -76,7 +76,7 @@ impl Exchange {
                 let tells = self.peers_wanted.is_some();
                 let records = if tells { connections.records_for(&peer, now) } else { Vec::new() };
                 let answer = wire::write_records(records);
-                self.places.answered(&request_id);
+                self.places.answered(&request_id, now);
                 // Fails if the peer is gone, and then there is nobody to tell.
                 drop(connections.behaviour().exchange.send_response(channel, answer));
                 self.counters.answered.inc();

@@ -2,26 +2,35 @@
 //! memory as long, so the places bound what those take who ask and do not read.
 //!
 //! Peers that an operator named have places of their own. Anybody else begins with few, gets more
-//! with each answer that it takes, and rests when it takes none.
+//! with each answer that it takes quickly, and rests when it takes none. All others of an address
+//! group have a share of the places, however many names they have.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use libp2p::PeerId;
 use libp2p::request_response::{InboundFailure, InboundRequestId};
+use libp2p::{Multiaddr, PeerId};
+
+use crate::group::{Group, ip_of};
+use crate::reachability::is_local;
 
 /// Peers whose conduct is remembered. New names cost nothing, so more would not help.
 const REMEMBERED_MAX: usize = 1_024;
 /// How long a peer rests that did not take an answer; doubled with each further one.
 const REST: Duration = Duration::from_secs(10);
 const REST_MAX: Duration = Duration::from_secs(640);
+/// Who takes an answer within this time gets more places: 256 KiB a second for an answer of a
+/// mebibyte. Who takes longer keeps what it has, so that slowness earns nothing.
+const QUICK: Duration = Duration::from_secs(4);
 
 /// How many places there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// For everybody together.
     pub(crate) shared: usize,
+    /// Of these, for the strangers of one address group.
+    pub(crate) of_group: usize,
     /// For named peers only, which may have shared ones too.
     pub(crate) named: usize,
     /// For one peer.
@@ -59,12 +68,32 @@ impl Left {
     }
 }
 
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) peer: PeerId,
+    /// The group with which it shares its places; none if there is no telling who is in it.
+    pub(crate) group: Option<Group>,
+    /// Whether an operator named it.
+    pub(crate) is_named: bool,
+}
+
+/// The group with which the strangers at an address share places. Private and loopback addresses are
+/// in none: a proxy may stand between, and everybody come from there.
+pub(crate) fn sharing(address: Option<&Multiaddr>) -> Option<Group> {
+    match address.and_then(ip_of) {
+        Some(ip) if is_local(ip) => None,
+        Some(ip) => Some(Group::of_ip(ip)),
+        None => Some(Group::NONE),
+    }
+}
+
 #[derive(Debug)]
 struct Place {
-    peer: PeerId,
+    asker: Asker,
     is_reserved: bool,
-    /// The answer is on its way.
-    is_answered: bool,
+    /// Since when the answer is on its way.
+    answered: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -88,22 +117,28 @@ impl<Id: Copy + Ord> Places<Id> {
     }
 
     /// Gives a question a place, if there is one for this peer.
-    pub(crate) fn enter(&mut self, id: Id, peer: PeerId, is_named: bool, now: Instant) -> bool {
-        let own = self.open.values().filter(|place| place.peer == peer).count();
-        let reserved = self.open.values().filter(|place| place.is_reserved).count();
-        let has_shared = self.open.len().saturating_sub(reserved) < self.bounds.shared;
+    pub(crate) fn enter(&mut self, id: Id, asker: Asker, now: Instant) -> bool {
+        let Asker { peer, group, is_named } = asker;
+        let count = |is_counted: &dyn Fn(&Place) -> bool| {
+            self.open.values().filter(|place| is_counted(place)).count()
+        };
+        let own = count(&|place| place.asker.peer == peer);
+        let reserved = count(&|place| place.is_reserved);
+        let of_group = count(&|place| place.asker.group == group && !place.asker.is_named);
+        let has_share = is_named || group.is_none() || of_group < self.bounds.of_group;
+        let has_shared = self.open.len().saturating_sub(reserved) < self.bounds.shared && has_share;
         let is_reserved = is_named && reserved < self.bounds.named;
         if own >= self.room_of(&peer, is_named, now) || !(has_shared || is_reserved) {
             return false;
         }
-        self.open.insert(id, Place { peer, is_reserved, is_answered: false });
+        self.open.insert(id, Place { asker, is_reserved, answered: None });
         true
     }
 
     /// The answer to a question is handed over: from now on the peer is waited for.
-    pub(crate) fn answered(&mut self, id: &Id) {
+    pub(crate) fn answered(&mut self, id: &Id, now: Instant) {
         if let Some(place) = self.open.get_mut(id) {
-            place.is_answered = true;
+            place.answered = Some(now);
         }
     }
 
@@ -120,10 +155,10 @@ impl<Id: Copy + Ord> Places<Id> {
 
     /// Frees the place of a question.
     pub(crate) fn left(&mut self, id: Id, how: Left, now: Instant) {
-        let Some(Place { peer, is_reserved: _, is_answered }) = self.open.remove(&id) else {
+        let Some(Place { asker, is_reserved: _, answered }) = self.open.remove(&id) else {
             return;
         };
-        if how == Left::Neither || (how == Left::Broken && !is_answered) {
+        if how == Left::Neither || (how == Left::Broken && answered.is_none()) {
             return;
         }
         if self.conduct.len() >= REMEMBERED_MAX {
@@ -134,9 +169,11 @@ impl<Id: Copy + Ord> Places<Id> {
         }
         let Bounds { of_peer, first, .. } = self.bounds;
         let new = || Conduct { room: first, unread: 0, rests_until: None };
-        let conduct = self.conduct.entry(peer).or_insert_with(new);
+        let conduct = self.conduct.entry(asker.peer).or_insert_with(new);
         if how == Left::Taken {
-            conduct.room = conduct.room.saturating_add(1).min(of_peer);
+            if answered.is_some_and(|since| now.saturating_duration_since(since) < QUICK) {
+                conduct.room = conduct.room.saturating_add(1).min(of_peer);
+            }
             conduct.unread = 0;
             return;
         }

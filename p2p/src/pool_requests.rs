@@ -55,7 +55,7 @@ impl PoolRequests {
         answer: Vec<u8>,
         connections: &mut Connections,
     ) {
-        self.places.answered(id);
+        self.places.answered(id, Instant::now());
         // Fails if the peer is gone, and then nobody wants the answer.
         drop(connections.behaviour().pool.send_response(channel, answer));
     }
@@ -68,9 +68,8 @@ impl PoolRequests {
                 ..
             } => {
                 let asked = PoolQuestion { peer, id: request_id, question: request, channel };
-                let is_named = connections.names(&peer);
                 let has_place = connections.may_ask(&peer)
-                    && self.places.enter(request_id, peer, is_named, Instant::now());
+                    && self.places.enter(request_id, connections.asker(peer), Instant::now());
                 // A question that is not passed on is answered by the closing of its stream.
                 if !has_place || self.asked.try_send(asked).is_err() {
                     self.counters.unanswered.inc();

@@ -16,7 +16,8 @@ use crate::{Counters, NetworkFault, SignedTx};
 
 /// Questions that may be under way. With the size of an answer, which is a mebibyte and one
 /// transaction more, this bounds the memory for those who ask and do not read.
-pub(crate) const PLACES: Bounds = Bounds { shared: 24, named: 12, of_peer: 4, first: 2 };
+pub(crate) const PLACES: Bounds =
+    Bounds { shared: 24, of_group: 6, named: 12, of_peer: 4, first: 2 };
 /// Questions that may wait: all that have a place.
 pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
 

@@ -16,7 +16,7 @@ use crate::ports::{ChainSource, Status};
 
 /// Questions that may be under way. With the size of an answer this bounds the memory for those who
 /// ask and do not read. A status is answered from memory, in a few bytes, and takes no place.
-const PLACES: Bounds = Bounds { shared: 16, named: 8, of_peer: 4, first: 2 };
+const PLACES: Bounds = Bounds { shared: 16, of_group: 4, named: 8, of_peer: 4, first: 2 };
 /// Questions that may wait for the reader: all that have a place.
 pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
 /// How often peers are asked how far they are.
@@ -125,7 +125,7 @@ impl SyncRequests {
         answer: Vec<u8>,
         connections: &mut Connections,
     ) {
-        self.places.answered(id);
+        self.places.answered(id, Instant::now());
         send(channel, answer, connections);
     }
 
@@ -175,8 +175,7 @@ impl SyncRequests {
                 send(channel, wire::write_status(&status), connections);
             }
             Ok(question) => {
-                let is_named = connections.names(&peer);
-                let has_place = self.places.enter(id, peer, is_named, Instant::now());
+                let has_place = self.places.enter(id, connections.asker(peer), Instant::now());
                 let asked = SyncQuestion { id, question, channel };
                 if !has_place || self.asked.try_send(asked).is_err() {
                     self.counters.sync_refused.inc();
