@@ -31,24 +31,32 @@ impl Bans {
         Self { first, list: BTreeMap::new() }
     }
 
-    /// Notes an offence; answers how long the peer is out.
-    pub(crate) fn offend(&mut self, peer: PeerId, now: Instant) -> Duration {
+    /// Notes an offence; answers how long the peer is out, and who is no longer.
+    pub(crate) fn offend(&mut self, peer: PeerId, now: Instant) -> (Duration, Option<PeerId>) {
         let offences = self.list.get(&peer).map_or(0, |ban| ban.offences);
         let time = self.first.saturating_mul(1 << offences.min(16)).min(BAN_MAX);
-        self.ban(peer, time, now);
-        time
+        (time, self.ban(peer, time, now))
     }
 
-    /// Keeps a peer out for `time`, which counts as an offence.
-    pub(crate) fn ban(&mut self, peer: PeerId, time: Duration, now: Instant) {
+    /// Keeps a peer out for `time`, which counts as an offence. Answers whom the list has forgotten
+    /// for it: that one has to be let in, because nobody will remember to.
+    #[must_use]
+    pub(crate) fn ban(&mut self, peer: PeerId, time: Duration, now: Instant) -> Option<PeerId> {
         let offences = self.list.get(&peer).map_or(0, |ban| ban.offences).saturating_add(1);
+        let mut forgotten = None;
         if self.list.len() >= REMEMBERED_MAX && !self.list.contains_key(&peer) {
-            let soonest = self.list.iter().min_by_key(|(_, ban)| ban.until).map(|(peer, _)| *peer);
-            if let Some(peer) = soonest {
+            forgotten = self.list.iter().min_by_key(|(_, ban)| ban.until).map(|(peer, _)| *peer);
+            if let Some(peer) = forgotten {
                 self.list.remove(&peer);
             }
         }
         self.list.insert(peer, Ban { until: now + time, offences, is_out: true });
+        forgotten
+    }
+
+    /// Whether a peer is kept out.
+    pub(crate) fn keeps_out(&self, peer: &PeerId) -> bool {
+        self.list.get(peer).is_some_and(|ban| ban.is_out)
     }
 
     /// Forgives a peer everything.
@@ -84,7 +92,7 @@ mod tests {
         let now = Instant::now();
         let mut bans = Bans::new(FIRST);
         let peer = PeerId::random();
-        let minutes: Vec<u64> = (0..8).map(|_| bans.offend(peer, now).as_secs() / 60).collect();
+        let minutes: Vec<u64> = (0..8).map(|_| bans.offend(peer, now).0.as_secs() / 60).collect();
         assert_eq!(vec![1, 2, 4, 8, 16, 32, 60, 60], minutes);
     }
 
@@ -93,23 +101,29 @@ mod tests {
         let now = Instant::now();
         let mut bans = Bans::new(FIRST);
         let peer = PeerId::random();
-        bans.offend(peer, now);
+        let _forgotten = bans.offend(peer, now);
         assert_eq!(Vec::<PeerId>::new(), bans.over(now));
         assert_eq!(1, bans.count());
         assert_eq!(vec![peer], bans.over(now + FIRST));
         assert_eq!(Vec::<PeerId>::new(), bans.over(now + FIRST));
         assert_eq!(0, bans.count());
         bans.over(now + FIRST + FORGIVEN_AFTER);
-        assert_eq!(FIRST, bans.offend(peer, now + FIRST + FORGIVEN_AFTER));
+        assert_eq!((FIRST, None), bans.offend(peer, now + FIRST + FORGIVEN_AFTER));
     }
 
     #[test]
-    fn the_list_has_a_bound() {
+    fn the_list_has_a_bound_and_whoever_it_forgets_is_let_in() {
         let now = Instant::now();
         let mut bans = Bans::new(FIRST);
-        for _ in 0..2 * REMEMBERED_MAX {
-            bans.offend(PeerId::random(), now);
+        let peers: Vec<PeerId> = (0..2 * REMEMBERED_MAX).map(|_| PeerId::random()).collect();
+        let mut forgotten = Vec::new();
+        for (at, peer) in peers.iter().enumerate() {
+            let now = now + Duration::from_millis(u64::try_from(at).unwrap());
+            forgotten.extend(bans.offend(*peer, now).1);
         }
         assert_eq!(REMEMBERED_MAX, bans.list.len());
+        assert_eq!(peers[..REMEMBERED_MAX], forgotten, "those whose bans end first");
+        assert!(!bans.keeps_out(&peers[0]));
+        assert!(bans.keeps_out(&peers[REMEMBERED_MAX]));
     }
 }

@@ -280,7 +280,8 @@ impl Connections {
         }
         connected.stranger_since = Some(Instant::now());
         connected.is_known = false;
-        let _time = self.bans.offend(peer, Instant::now());
+        let (_, forgotten) = self.bans.offend(peer, Instant::now());
+        self.let_in(forgotten);
         self.counters.strangers.inc();
         let address = self.peers.address(&peer).map(ToString::to_string).unwrap_or_default();
         let shown: String = version.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -317,9 +318,8 @@ impl Connections {
 
     /// Lets those in again whose bans are over, and parts with those that have had their time.
     pub(crate) fn expire(&mut self, now: Instant) {
-        for peer in self.bans.over(now) {
-            self.swarm.behaviour_mut().blocked.unblock_peer(peer);
-        }
+        let over = self.bans.over(now);
+        self.let_in(over);
         for peer in self.peers.strangers(now) {
             self.block(peer);
         }
@@ -347,20 +347,35 @@ impl Connections {
 
     /// Cuts a peer off for a while, because it broke a rule that it could check.
     pub(crate) fn keep_out(&mut self, peer: PeerId, why: &str) {
-        let time = self.bans.offend(peer, Instant::now());
+        let (time, forgotten) = self.bans.offend(peer, Instant::now());
+        self.let_in(forgotten);
         self.counters.bans.inc();
         tracing::warn!(%peer, seconds = time.as_secs(), "keeping a peer out: {why}");
         self.block(peer);
     }
 
+    /// Cuts a banned peer off. Nobody is blocked of whom the list of bans does not know, because
+    /// only the list lets peers in again.
     fn block(&mut self, peer: PeerId) {
+        if !self.bans.keeps_out(&peer) {
+            let _was_connected = self.swarm.disconnect_peer_id(peer);
+            return;
+        }
         self.book.forget(&peer);
         let _is_new = self.swarm.behaviour_mut().blocked.block_peer(peer);
     }
 
+    /// Lets those in whose bans are over or forgotten.
+    fn let_in(&mut self, peers: impl IntoIterator<Item = PeerId>) {
+        for peer in peers {
+            let _was_blocked = self.swarm.behaviour_mut().blocked.unblock_peer(peer);
+        }
+    }
+
     /// Keeps a peer out for so long, because an operator wants it.
     pub(crate) fn ban(&mut self, peer: PeerId, time: Duration, now: Instant) {
-        self.bans.ban(peer, time, now);
+        let forgotten = self.bans.ban(peer, time, now);
+        self.let_in(forgotten);
         tracing::info!(%peer, seconds = time.as_secs(), "an operator bans a peer");
         self.block(peer);
     }
@@ -368,7 +383,7 @@ impl Connections {
     /// Forgives a peer.
     pub(crate) fn unban(&mut self, peer: PeerId) {
         self.bans.lift(&peer);
-        let _was_blocked = self.swarm.behaviour_mut().blocked.unblock_peer(peer);
+        self.let_in([peer]);
     }
 
     /// Stays connected to the nodes that the settings name.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use libp2p::PeerId;
 use p2p::{Direction, NetworkId, PeerError};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -117,6 +118,20 @@ async fn a_banned_peer_stays_out_until_it_is_forgiven() {
         .await;
     assert!(!one.knows(&other));
     one.handle.unban_peer(&id).await.expect("a peer id");
+    eventually("it is let in", || one.knows(&other)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_whose_ban_is_forgotten_for_those_of_others_is_let_in() {
+    let (one, other) = (Node::start(config()).await, Node::start(config()).await);
+    other.meet(&one).await;
+    let (hour, longer) = (Duration::from_secs(3_600), Duration::from_secs(7_200));
+    one.handle.ban_peer(&other.handle.peer_id(), hour).await.expect("a peer id");
+    eventually("it is out", || !one.knows(&other)).await;
+    // The list of bans holds 1,024, and forgets the one that ends first.
+    for _ in 0..1_024 {
+        one.handle.ban_peer(&PeerId::random().to_string(), longer).await.expect("a peer id");
+    }
     eventually("it is let in", || one.knows(&other)).await;
 }
 
