@@ -234,7 +234,7 @@ fn multiaddr(setting: &'static str, text: &str) -> Result<Multiaddr, StartError>
     text.parse().map_err(|_unreadable| StartError::Multiaddr { setting, text: text.to_owned() })
 }
 
-fn swarm(key: Keypair, parts: &Parts<'_>) -> Result<Swarm<Behaviour>, StartError> {
+pub(crate) fn swarm(key: Keypair, parts: &Parts<'_>) -> Result<Swarm<Behaviour>, StartError> {
     let behaviour = Behaviour::new(&key, parts)?;
     let failed = |error: &dyn fmt::Display| StartError::Behaviour(error.to_string());
     let swarm = SwarmBuilder::with_existing_identity(key)

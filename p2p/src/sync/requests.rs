@@ -209,11 +209,69 @@ fn send(channel: ResponseChannel<Vec<u8>>, answer: Vec<u8>, connections: &mut Co
     drop(connections.behaviour().sync.send_response(channel, answer));
 }
 
+/// Shown at the next tick: showing costs a look at all peers, and each may have news often.
 fn told_status(peer: PeerId, status: Status, connections: &mut Connections) {
     let Some(peer) = connections.peer_mut(&peer) else { return };
-    let is_news = peer.status.replace(status) != Some(status);
+    peer.status = Some(status);
     peer.height = Some(status.tip);
-    if is_news {
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use libp2p::core::ConnectedPoint;
+    use libp2p::identity::Keypair;
+    use libp2p::swarm::{ConnectionId, SwarmEvent};
+    use parking_lot::Mutex;
+    use types::Hash;
+
+    use super::*;
+    use crate::behaviour::Parts;
+    use crate::handle::View;
+    use crate::{Limits, NetworkId, start};
+
+    /// Connections, with one peer of the network.
+    fn connections(view: &Arc<Mutex<View>>) -> (Connections, PeerId) {
+        let network = NetworkId::new("town".to_owned(), Hash::digest(b"genesis"));
+        let limits = Limits::default();
+        let parts = Parts {
+            network: &network,
+            limits: &limits,
+            message_bytes_max: 1_024,
+            block_bytes_max: 1_024,
+            tells_listen_addresses: true,
+        };
+        let swarm = start::swarm(Keypair::generate_ed25519(), &parts).unwrap();
+        let shown = (Arc::clone(view), Counters::default());
+        let mut connections = Connections::new(swarm, network.version(), &limits, shown);
+        let (peer, address) = (PeerId::random(), "/ip4/192.0.2.1/tcp/1".parse().unwrap());
+        let opened = SwarmEvent::ConnectionEstablished {
+            peer_id: peer,
+            connection_id: ConnectionId::new_unchecked(1),
+            endpoint: ConnectedPoint::Listener {
+                local_addr: "/ip4/192.0.2.2/tcp/1".parse().unwrap(),
+                send_back_addr: address,
+            },
+            num_established: NonZeroU32::MIN,
+            concurrent_dial_errors: None,
+            established_in: Duration::ZERO,
+        };
+        connections.on_event(opened).unwrap();
+        connections.peer_mut(&peer).expect("it is connected").is_known = true;
+        (connections, peer)
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_has_news_again_and_again_is_shown_at_the_tick() {
+        let view = Arc::default();
+        let (mut connections, peer) = connections(&view);
+        let shown = || view.lock().peers.iter().find_map(|peer| peer.height);
+        for tip in 1..=100 {
+            told_status(peer, Status { earliest: 1, tip }, &mut connections);
+            assert_eq!(None, shown(), "at {tip}");
+        }
         connections.show();
+        assert_eq!(Some(100), shown());
     }
 }
