@@ -39,6 +39,11 @@ impl ChainReplay {
         Self { trust: TrustCheck::new(trusted), ..self }
     }
 
+    /// The height of the block that is trusted, if one is.
+    pub(crate) fn trusted_height(&self) -> Option<u64> {
+        self.trust.height()
+    }
+
     /// The chain that was refused because it has another block there.
     pub(crate) fn other_chain(&self) -> Option<OtherChain> {
         self.trust.other_chain()

@@ -161,7 +161,12 @@ impl Job<'_> {
         while gained.elapsed() < VAIN_TIME_MAX {
             let gathered = self.unless_stopped(self.offers().gather(&lies, &tries)).await?;
             let Some(best) = gathered.choices.first() else {
-                // Everybody has failed, or nobody offers anything.
+                // Everybody has failed, or nobody offers anything that can be used.
+                if let (SyncError::NoOffers, Some(height), Some(trusted)) =
+                    (&last, gathered.above_trusted, self.replay.trusted_height())
+                {
+                    last = SyncError::AboveTrusted { height, trusted };
+                }
                 self.peers.tell_nothing();
                 let can_forgive = forgiven < FORGIVEN_MAX && self.peers.forgive();
                 if !can_forgive {

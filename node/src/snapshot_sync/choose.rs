@@ -9,9 +9,11 @@
 //! Where the settings name peers, only these have voices, because a stranger's name costs nothing. What
 //! strangers alone offer is not taken; they only give chunks.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use p2p::ports::SnapshotHead;
 use types::Hash;
 
 /// How long to wait for further offers after the first one, so that chunks come from several peers.
@@ -62,6 +64,22 @@ impl<P: Copy> Choice<P> {
     }
 }
 
+/// The newest few offers of a peer that do not pass over the trusted block, the newest first, and the
+/// height of the newest that does. A database that begins above the trusted block cannot be compared with
+/// it, and nothing would be left of the trust.
+pub(super) fn up_to_trusted(
+    mut heads: Vec<SnapshotHead>,
+    trusted: Option<u64>,
+    max: usize,
+) -> (Vec<SnapshotHead>, Option<u64>) {
+    heads.sort_by_key(|head| Reverse(head.height));
+    let is_above = |head: &SnapshotHead| trusted.is_some_and(|trusted| head.height > trusted);
+    let newest_above = heads.first().filter(|head| is_above(head)).map(|head| head.height);
+    heads.retain(|head| !is_above(head));
+    heads.truncate(max);
+    (heads, newest_above)
+}
+
 /// The offers in the order in which they are tried, but for those that nobody with a voice makes.
 /// `tries` says how often one came to nothing.
 pub(super) fn order<P: Copy + Ord>(
@@ -81,7 +99,7 @@ pub(super) fn order<P: Copy + Ord>(
         let tries = tries.get(&choice.content).copied().unwrap_or(0);
         let voices = choice.voices();
         let better = (voices >= AGREED, choice.content.height, voices);
-        (tries, std::cmp::Reverse(better))
+        (tries, Reverse(better))
     });
     choices
 }

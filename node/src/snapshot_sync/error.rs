@@ -8,6 +8,19 @@ pub(crate) enum SyncError {
     /// Nobody offers one.
     #[error("no peer offers a snapshot that can be verified")]
     NoOffers,
+    /// All that are offered pass over the block that the settings trust.
+    #[error(
+        "the offered snapshots, the newest of them of block {height}, are later than block {trusted}, \
+         which `sync.trusted` names: a node that began with one could not compare the two. To use a \
+         snapshot, set `sync.trusted` to a newer block, from `ombra query trusted`, remove the database \
+         and start the node again"
+    )]
+    AboveTrusted {
+        /// The height of the newest.
+        height: u64,
+        /// The height of `sync.trusted`.
+        trusted: u64,
+    },
     /// One is offered, and too few of the named peers have its block.
     #[error("too few of the named peers have the block of an offered snapshot")]
     Unheard,

@@ -1,6 +1,5 @@
 //! What peers offer, each asked by itself and none waited for longer than it may take.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,8 +33,8 @@ const OFFERS_OF_PEER_TIME_MAX: Duration = Duration::from_secs(30);
 /// How many strangers are asked at once, and how many named peers beside them; each may send an offer
 /// of 16 MiB. Who is next is left to chance, so that nobody gains by being there first.
 const PEERS_ASKED_MAX: usize = 8;
-/// How many offers of one peer are looked at, the newest first. Two, because peers go on to a newer
-/// snapshot at different moments.
+/// How many offers of one peer are looked at. Two, because peers go on to a newer snapshot at different
+/// moments.
 const OFFERS_OF_PEER: usize = 2;
 
 /// What a peer offers, followed from genesis. Only what says which it is, is kept: all offers together
@@ -52,6 +51,8 @@ struct Told {
 pub(super) struct Gathered {
     /// The best first.
     pub(super) choices: Vec<Choice<PeerKey>>,
+    /// The height of the newest offer of a peer with a voice that passes over the trusted block.
+    pub(super) above_trusted: Option<u64>,
     told: Vec<Told>,
 }
 
@@ -68,6 +69,8 @@ struct Answer {
     /// Whether it said what it offers.
     has_answered: bool,
     told: Vec<Told>,
+    /// The height of its newest offer that passes over the trusted block.
+    above_trusted: Option<u64>,
     lack: Option<Lack>,
 }
 
@@ -89,6 +92,8 @@ struct Round {
     /// When each peer was asked last, which lies ahead while it is being asked.
     asked: BTreeMap<PeerKey, Instant>,
     told: Vec<Told>,
+    /// The height of the newest offer of a peer with a voice that passes over the trusted block.
+    above_trusted: Option<u64>,
     /// When the first offer of a peer with a voice came.
     first: Option<Instant>,
     /// Who of those with a voice has said what it offers, and when the first of them did.
@@ -134,7 +139,8 @@ impl Offers<'_> {
             let has_none = speakers == 0 && asks.is_empty();
             let is_hopeless = has_none && self.is_hopeless(&round, started);
             if is_decided || is_hopeless || started.elapsed() >= OFFERS_TIME_MAX {
-                return Gathered { choices, told: round.told };
+                let Round { told, above_trusted, .. } = round;
+                return Gathered { choices, above_trusted, told };
             }
         }
     }
@@ -180,7 +186,11 @@ impl Offers<'_> {
     }
 
     async fn note(&self, answer: Answer, lies: &BTreeSet<Content>, round: &mut Round) {
-        let Answer { teller: Teller { peer, has_voice }, has_answered, mut told, lack } = answer;
+        let Answer { teller, has_answered, mut told, above_trusted, lack } = answer;
+        let Teller { peer, has_voice } = teller;
+        if has_voice {
+            round.above_trusted = round.above_trusted.max(above_trusted);
+        }
         round.asked.insert(peer, Instant::now());
         if has_answered && has_voice {
             round.answered.entry(peer).or_insert_with(Instant::now);
@@ -287,7 +297,8 @@ async fn ask(
     replay: Arc<ChainReplay>,
 ) -> Answer {
     let teller = Teller { peer: source.peer, has_voice };
-    let mut answer = Answer { teller, has_answered: false, told: Vec::new(), lack: None };
+    let (told, above_trusted, lack) = (Vec::new(), None, None);
+    let mut answer = Answer { teller, has_answered: false, told, above_trusted, lack };
     let work = ask_all(&source, &known, replay, &mut answer);
     if tokio::time::timeout(OFFERS_OF_PEER_TIME_MAX, work).await.is_err() {
         answer.lack = Some(Lack::Withheld { height: 0, lack: fetch::Lack::Slow });
@@ -299,9 +310,10 @@ async fn ask_all(source: &Source, known: &[Told], replay: Arc<ChainReplay>, answ
     let Source { handle, peer, .. } = source;
     let heads = handle.snapshots(*peer, FORMAT, HEADS_TIME_MAX).await;
     answer.has_answered = heads.is_ok();
-    let mut heads = heads.unwrap_or_default();
-    heads.sort_by_key(|head| Reverse(head.height));
-    for head in heads.into_iter().take(OFFERS_OF_PEER) {
+    let (heads, above_trusted) =
+        choose::up_to_trusted(heads.unwrap_or_default(), replay.trusted_height(), OFFERS_OF_PEER);
+    answer.above_trusted = above_trusted;
+    for head in heads {
         if let Some(told) = known.iter().find(|told| told.head == head) {
             answer.told.push(*told);
             continue;

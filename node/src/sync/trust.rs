@@ -34,16 +34,34 @@ impl TrustedBlock {
         (height > 0).then_some(Self { height, hash })
     }
 
-    /// Compares the block of the database with the trusted one, if both are there.
+    /// Compares the block of the database with the trusted one, if both are there. A database that began
+    /// with a later snapshot does not have it, which is said.
     ///
     /// # Errors
     /// [`NodeFault`] if it is another one, or cannot be read.
     pub(crate) fn check_chain(chain: &NodeChain, settings: &Sync) -> Result<(), NodeFault> {
         let Some(trusted) = Self::of(settings) else { return Ok(()) };
+        let earliest = chain.store().earliest();
+        if !trusted.is_at_or_after(earliest) {
+            tracing::warn!(
+                trusted = trusted.height,
+                earliest,
+                "`sync.trusted` has no effect: its block is below the first one in this database, which \
+                 began with a snapshot, so that the two cannot be compared; set it to a newer block, from \
+                 `ombra query trusted`"
+            );
+            return Ok(());
+        }
         match chain.store().snapshot().header(trusted.height)? {
             Some(header) => Ok(trusted.check(trusted.height, &header.hash)?),
             None => Ok(()),
         }
+    }
+
+    /// Whether a database whose first block is `earliest` has the header of this height, or will have it. The
+    /// header before the first block is there, too.
+    const fn is_at_or_after(&self, earliest: u64) -> bool {
+        self.height.saturating_add(1) >= earliest
     }
 
     /// Compares a decided block with the trusted one.
@@ -76,6 +94,11 @@ impl TrustCheck {
         trusted.check(height, found).inspect_err(|error| {
             let _is_first = self.refused.set(*error);
         })
+    }
+
+    /// The height of the trusted block.
+    pub(crate) fn height(&self) -> Option<u64> {
+        self.trusted.map(|trusted| trusted.height)
     }
 
     /// The chain that was refused.
@@ -115,7 +138,8 @@ impl Trust {
         let own = address.and_then(|address| set.by_address(&address));
         Self {
             start: Start::of(tip.height, tip.timestamp, now_ms(), period),
-            trusted: TrustedBlock::of(settings),
+            trusted: TrustedBlock::of(settings)
+                .filter(|trusted| trusted.is_at_or_after(chain.store().earliest())),
             period,
             decides_alone: own.is_some_and(|own| set.is_quorum(own.power)),
             own: address,
@@ -165,8 +189,21 @@ impl Start {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use consensus::{Certificate, CommitSignature};
+    use genesis::Genesis;
+    use state::Forks;
+    use state::block::BlockBuilder;
+    use store::snapshots::{Intake, Offer, SnapshotStore, import};
+    use store::{Options, Store};
+    use tempfile::TempDir;
+    use types::sign_bytes::{VoteFields, VoteKind};
+
     use super::*;
+    use crate::chain_spec::ChainSpec;
     use crate::config::Trusted;
+    use crate::replay::ChainReplay;
 
     const HASH: Hash = Hash::new([7; 32]);
     const OTHER: Hash = Hash::new([8; 32]);
@@ -205,6 +242,83 @@ mod tests {
         assert_eq!([0, 1, 2, 2, 2], voices(trust(Start::Blind, false)));
         assert_eq!([0; 5], voices(trust(Start::Blind, true)));
         assert_eq!([0; 5], voices(trust(Start::Known, false)));
+    }
+
+    /// The settings that trust a block.
+    fn trusting(height: u64, hash: Hash) -> Sync {
+        let trusted = Trusted { height, hash: hash.to_string() };
+        Sync { trusted, ..Sync::default() }
+    }
+
+    /// Commits a block without transactions, which the only validator has signed.
+    fn block(chain: &NodeChain, validator: &Keypair) {
+        let (store, rules) = (chain.store(), Arc::clone(&chain.spec().rules));
+        let parent = store.parent().unwrap();
+        let time = parent.timestamp.saturating_add(1_000);
+        let builder = BlockBuilder::new(rules, store.latest(), parent, validator, time);
+        let executed = builder.unwrap().finish().unwrap();
+        let (height, hash) = (executed.block.header.index, executed.block.hash());
+        let (kind, address) = (VoteKind::Precommit, validator.address());
+        let vote = VoteFields { kind, height, round: 0, value: Some(hash), validator: address };
+        let signature = validator.sign(&chain.spec().domain_now().vote(&vote));
+        let signatures = vec![CommitSignature { address, signature }];
+        let certificate = Certificate { height, round: 0, block_hash: hash, signatures };
+        chain.commit(hash, &executed, &certificate.encode()).unwrap();
+    }
+
+    /// A chain of which the database begins with the state after block 2, and has no block yet.
+    fn begun_with_a_snapshot() -> (TempDir, NodeChain) {
+        let folder = tempfile::tempdir().unwrap();
+        let validator = Keypair::from_seed(&[1; 32]);
+        let first = validator.public_key();
+        let genesis = Genesis::dev("test", 1, first, Vec::new(), &[], Forks::default()).unwrap();
+        let open = |name: &str| {
+            let store = Store::open(&folder.path().join(name), Options::default()).unwrap();
+            NodeChain::open(store, ChainSpec::of(&genesis).unwrap(), &genesis.state()).unwrap()
+        };
+        let chain = open("other");
+        block(&chain, &validator);
+        block(&chain, &validator);
+        let store = chain.store();
+        let offered = SnapshotStore::open(&folder.path().join("snapshots"), 1, store).unwrap();
+        offered.make(store, |_| (), &mut |_| true).unwrap();
+        block(&chain, &validator);
+        offered.settle(store).unwrap();
+        let piece = |hash: &Hash| offered.piece(hash, 0, usize::MAX).unwrap().unwrap();
+        let offer = Offer::decode(&piece(&offered.offers()[0].hash)).unwrap();
+        let replay = ChainReplay::new(&genesis).unwrap();
+        let verified = offer.verify(&replay.replay()).unwrap();
+        let intake = Intake::open(&folder.path().join("intake"), &verified.offer.manifest).unwrap();
+        for want in intake.missing() {
+            intake.keep(&want, &piece(&want.hash)).unwrap();
+        }
+        let to = folder.path().join("new");
+        let place = (to.as_path(), Options::default());
+        import(&intake, &verified, &replay.replay(), place, &mut |_, _| true).unwrap();
+        let chain = open("new");
+        (folder, chain)
+    }
+
+    #[test]
+    fn a_trusted_block_below_the_first_one_of_the_database_is_not_compared_and_stops_nothing() {
+        let (_folder, chain) = begun_with_a_snapshot();
+        assert_eq!((3, 2), (chain.store().earliest(), chain.tip().height));
+        let relied_on = |settings: &Sync| Trust::of(&chain, settings, None).trusted;
+        let below = trusting(1, OTHER);
+        TrustedBlock::check_chain(&chain, &below).unwrap();
+        assert_eq!(None, relied_on(&below));
+        // The header of the snapshot's height is there; later blocks are yet to come.
+        let tip = chain.tip().hash;
+        for settings in [trusting(2, tip), trusting(3, OTHER)] {
+            TrustedBlock::check_chain(&chain, &settings).unwrap();
+            assert_eq!(TrustedBlock::of(&settings), relied_on(&settings));
+        }
+        let refused = TrustedBlock::check_chain(&chain, &trusting(2, OTHER)).unwrap_err();
+        let expected = OtherChain { height: 2, found: tip, expected: OTHER };
+        assert!(
+            matches!(&refused, NodeFault::OtherChain(found) if *found == expected),
+            "{refused}"
+        );
     }
 
     #[test]

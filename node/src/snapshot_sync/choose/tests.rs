@@ -132,3 +132,18 @@ fn an_agreement_or_the_lack_of_others_decides_and_else_the_time() {
         assert_eq!(decided, found, "{peers} {state:?} {waited:?}");
     }
 }
+
+#[test]
+fn no_offer_that_passes_over_the_trusted_block_is_looked_at() {
+    let head = |height: u64| SnapshotHead { height, hash: Hash::ZERO, bytes: 1 };
+    let looked_at = |trusted| {
+        let heads = [10, 40, 30, 20].map(head).to_vec();
+        let (heads, above) = up_to_trusted(heads, trusted, 2);
+        (heads.iter().map(|head| head.height).collect::<Vec<_>>(), above)
+    };
+    assert_eq!((vec![40, 30], None), looked_at(None));
+    assert_eq!((vec![40, 30], None), looked_at(Some(40)));
+    assert_eq!((vec![30, 20], Some(40)), looked_at(Some(39)));
+    assert_eq!((vec![10], Some(40)), looked_at(Some(19)));
+    assert_eq!((Vec::new(), Some(40)), looked_at(Some(9)));
+}
