@@ -52,6 +52,13 @@ pub enum NodeFault {
     /// Blocks of peers could not be executed, through no fault of theirs.
     #[error("catching up with peers: {0}")]
     CatchUp(Box<ToolError>),
+    /// The validators have decided a block that the node cannot execute.
+    #[error(
+        "catching up with peers: {0}. The state of this node is wrong, or its rules are: remove the \
+         database but keep `data/consensus`, and start the node again, with blocks from genesis or with \
+         the snapshot of another peer (docs/storage.md section 5.1)"
+    )]
+    OwnState(Box<ToolError>),
     /// The chain contradicts the block that the settings trust.
     #[error(transparent)]
     OtherChain(#[from] OtherChain),
@@ -81,6 +88,13 @@ pub enum NodeFault {
 }
 
 impl NodeFault {
+    /// The fault of an execution of peers' blocks that failed through no fault of theirs.
+    #[must_use]
+    pub fn of_catch_up(error: ToolError) -> Self {
+        let error = Box::new(error);
+        if error.is_of_own_state() { Self::OwnState(error) } else { Self::CatchUp(error) }
+    }
+
     /// The sentence about a fork that this program does not know, if that is why the node stops.
     #[must_use]
     pub fn unknown_fork(&self) -> Option<String> {
@@ -99,6 +113,7 @@ impl NodeFault {
             | Self::Journal(_)
             | Self::Io { .. }
             | Self::ConsensusStart(_)
+            | Self::OwnState(_)
             | Self::OtherChain(_)
             | Self::Stalled { .. }
             | Self::DiskFull { .. } => None,
@@ -110,5 +125,27 @@ impl NodeFault {
     #[must_use]
     pub const fn io(doing: &'static str, source: std::io::Error) -> Self {
         Self::Io { doing, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is said of a fault.
+
+    use state::block::BlockError;
+    use store::tools::ReplayError;
+
+    use super::*;
+
+    #[test]
+    fn a_decided_block_that_cannot_be_executed_is_named_with_what_to_do() {
+        let block = BlockError::TooMuchWork { position: 7, max: 9 };
+        let source = Box::new(ReplayError::Decided(block));
+        let fault = NodeFault::of_catch_up(ToolError::Replay { height: 42, source });
+        let text = fault.to_string();
+        assert!(text.contains("block 42: the validators have decided it"), "{text}");
+        assert!(text.contains("keep `data/consensus`"), "{text}");
+        let fault = NodeFault::of_catch_up(StorageError::Empty.into());
+        assert!(matches!(fault, NodeFault::CatchUp(_)), "{fault}");
     }
 }

@@ -374,7 +374,7 @@ impl CatchUp {
                     self.chain.store().require_known_fork()?;
                     Ok(Ended::Wrong { from: senders.of(height), what: error.to_string() })
                 }
-                None => Err(NodeFault::CatchUp(Box::new(error))),
+                None => Err(NodeFault::of_catch_up(error)),
             },
         }
     }

@@ -21,6 +21,10 @@ pub enum ReplayError {
     /// The block breaks a rule.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// The validators have decided the block, its transactions are those of its header, and it cannot be
+    /// executed over this database.
+    #[error("the validators have decided it, but it cannot be executed: {0}")]
+    Decided(BlockError),
     /// The certificate does not prove that the block was decided.
     #[error("certificate: {reason}")]
     Certificate {
@@ -112,6 +116,25 @@ pub enum ToolError {
     AtGenesis,
 }
 
+impl ReplayError {
+    /// What kept a block from execution that has a good certificate. The sender is to blame only for another
+    /// content than the header's, and for a block that does not stand on the tip, be it of another history.
+    /// All else the validators have decided.
+    pub(super) fn of_certified(error: BlockError) -> Self {
+        match error {
+            BlockError::Header {
+                field: "chainId" | "index" | "previousHash" | "txCount" | "txRoot",
+                ..
+            }
+            | BlockError::TooLarge { .. }
+            | BlockError::Storage(_) => Self::Block(error),
+            BlockError::Header { .. }
+            | BlockError::TooMuchWork { .. }
+            | BlockError::Transaction { .. } => Self::Decided(error),
+        }
+    }
+}
+
 impl ToolError {
     /// The fault of the database, if that is what it is.
     #[must_use]
@@ -122,15 +145,25 @@ impl ToolError {
         if let ReplayError::Storage(fault) = &**source { Some(fault) } else { None }
     }
 
-    /// The height of the block that is wrong, if this is the fault of a block that somebody sent:
-    /// it cannot be read, breaks a rule, or was not decided.
+    /// Whether the validators have decided a block that cannot be executed over this database: its state is
+    /// wrong, or the program's rules are.
+    #[must_use]
+    pub fn is_of_own_state(&self) -> bool {
+        let Self::Replay { source, .. } = self else { return false };
+        matches!(**source, ReplayError::Decided(_))
+    }
+
+    /// The height of the block that is wrong, if this is the fault of who sent it: it cannot be read, was not
+    /// decided, does not stand on the tip, or has other transactions than its header says.
     #[must_use]
     pub fn wrong_block(&self) -> Option<u64> {
         match self {
             Self::Storage(StorageError::Block { height, .. }) => Some(*height),
             Self::Replay { height, source } => match &**source {
                 ReplayError::Transaction { .. } | ReplayError::Certificate { .. } => Some(*height),
-                ReplayError::Block(BlockError::Storage(_)) | ReplayError::Storage(_) => None,
+                ReplayError::Block(BlockError::Storage(_))
+                | ReplayError::Decided(_)
+                | ReplayError::Storage(_) => None,
                 ReplayError::Block(_) => Some(*height),
             },
             Self::Storage(_)

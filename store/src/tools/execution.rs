@@ -166,7 +166,8 @@ impl Replay<'_> {
         };
         let parent = target.parent()?;
         let Executed { block, changes, events } =
-            execute_block(&self.chain, target.latest(), &parent, block)?;
+            execute_block(&self.chain, target.latest(), &parent, block)
+                .map_err(ReplayError::of_certified)?;
         let input =
             CommitBlock { block: &block, changes: &changes, events: &events, missed: &missed };
         let prepared = target.prepare(&input)?;

@@ -46,7 +46,11 @@ fn commit_forged(chain: &TestChain) {
 /// The height and the field for which a block was refused.
 fn refused_for(error: &ToolError) -> Option<(u64, &'static str)> {
     let ToolError::Replay { height, source } = error else { return None };
-    let ReplayError::Block(BlockError::Header { field, .. }) = **source else { return None };
+    let (ReplayError::Block(BlockError::Header { field, .. })
+    | ReplayError::Decided(BlockError::Header { field, .. })) = **source
+    else {
+        return None;
+    };
     Some((*height, field))
 }
 

@@ -4,11 +4,15 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use state::table::encode_value;
+use state::tables::Accounts;
 use state::{Changes, StorageError};
-use store::tools::{self, Certificates, Replay, Supply, ToolError, V7Height, Verified};
+use store::tools::{
+    self, Certificates, EncodedBlock, Replay, Supply, ToolError, V7Height, Verified,
+};
 use store::{Options, Store};
 use tempfile::TempDir;
-use types::{Address, Hash, SetMember};
+use types::{Address, Amount, Hash, SetMember};
 
 use crate::fixture::{
     CERTIFICATE, TIME, TestChain, data, encoded, genesis_changes, genesis_hash, open, rules,
@@ -214,6 +218,49 @@ fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
         let rest = good[2..].iter().cloned().map(Supply::Block);
         let tip = tools::follow(&store, &replay(&changes), rest, |_, _| {}).unwrap();
         assert_eq!(chain.tip(), tip);
+    }
+}
+
+#[test]
+fn a_decided_block_with_other_transactions_than_its_header_says_is_its_senders_fault() {
+    let (dir, chain, changes) = sound();
+    let good = encoded(&chain.store, 1..=5);
+    let content = |at: usize| {
+        let header = u32::from_le_bytes(good[at].bytes[..4].try_into().unwrap());
+        good[at].bytes.split_at(usize::try_from(header).unwrap() + 4)
+    };
+    let mut blocks = good.clone();
+    blocks[2].bytes = [content(2).0, content(3).1].concat();
+    let store = open(&dir.path().join("other"));
+    let blocks = blocks.into_iter().map(Supply::Block);
+    let error = tools::follow(&store, &replay(&changes), blocks, |_, _| {}).unwrap_err();
+    assert_eq!(Some(3), error.wrong_block(), "{error}");
+    assert!(error.to_string().contains("txRoot"), "{error}");
+}
+
+#[test]
+fn a_decided_block_that_a_wrong_state_cannot_execute_is_named_and_is_no_senders_fault() {
+    let (dir, chain, changes) = sound();
+    let good = encoded(&chain.store, 1..=5);
+    let sender = chain.wallets[0].address();
+    // A transaction of the third block is refused; or a row differs, and so the root after that block.
+    for (name, nonce, more, wrong) in [("nonce", -1, 0, 3), ("root", 0, 1, 4)] {
+        let path = dir.path().join(name);
+        let follow = |blocks: &[EncodedBlock]| {
+            let blocks = blocks.iter().cloned().map(Supply::Block);
+            tools::follow(&open(&path), &replay(&changes), blocks, |_, _| {})
+        };
+        follow(&good[..2]).unwrap();
+        let mut account = open(&path).snapshot().account(&sender).unwrap();
+        account.nonce = account.nonce.checked_add_signed(nonce).unwrap();
+        account.balance = account.balance.checked_add(Amount::new(more)).unwrap();
+        let row = encode_value::<Accounts>(&account);
+        tamper(&path, "accounts", sender.as_bytes(), Some(&row));
+        let error = follow(&good[2..]).unwrap_err();
+        assert_eq!((None, true), (error.wrong_block(), error.is_of_own_state()), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("block {wrong}: the validators have decided")), "{text}");
+        assert_eq!(wrong - 1, open(&path).tip().unwrap().height);
     }
 }
 
