@@ -71,18 +71,18 @@ impl Pinner {
 impl Maker {
     /// Makes snapshots until asked to stop. Blocks its thread.
     pub(crate) fn run(self, stop: &CancellationToken) -> Result<(), NodeFault> {
-        let mut waits = true;
+        let (mut waits, mut has_failed) = (true, false);
         while !stop.is_cancelled() {
             match self.orders.recv_timeout(LOOK_INTERVAL) {
                 Ok(pinned) => {
                     self.make(&pinned, stop);
-                    waits = true;
+                    (waits, has_failed) = (true, false);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 // The chain is gone with its end; the node stops.
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(LOOK_INTERVAL),
             }
-            waits = waits && self.settle();
+            waits = waits && self.settle(&mut has_failed);
         }
         Ok(())
     }
@@ -112,27 +112,17 @@ impl Maker {
         }
     }
 
-    /// Offers what was written, once the next block is there. Answers whether something still waits.
-    fn settle(&self) -> bool {
+    /// Offers what was written, once the next block is there. Answers whether something still waits. What
+    /// fails is told once.
+    fn settle(&self, has_failed: &mut bool) -> bool {
         let tip = self.store.tip().map_or(0, |tip| tip.height);
         match self.snapshot_store.settle(&self.store) {
-            Ok(newest) => {
-                let waiting = self.snapshot_store.waiting();
-                if let Some(height) = waiting.filter(|height| *height < tip) {
-                    tracing::warn!(
-                        height,
-                        "no snapshot is offered: the database was made by a program that did not \
-                         keep the proofs of changes of validators"
-                    );
-                    return false;
-                }
-                tracing::debug!(?newest, "snapshots are offered");
-                waiting.is_some()
-            }
-            Err(error) => {
+            Ok(newest) => tracing::debug!(?newest, "snapshots are offered"),
+            Err(error) if !std::mem::replace(has_failed, true) => {
                 tracing::warn!(%error, "cannot maintain the snapshots");
-                false
             }
+            Err(_told) => {}
         }
+        self.snapshot_store.waiting().is_some_and(|height| height >= tip)
     }
 }

@@ -135,6 +135,20 @@ pub enum MakeError {
         /// What the system says.
         source: io::Error,
     },
+    /// Nobody could use a snapshot of this database.
+    #[error(
+        "no snapshot can be offered: the database was made by a program that did not keep the proofs of \
+         changes of validators"
+    )]
+    NoLinks,
+    /// What was made cannot be offered, and was removed.
+    #[error("the snapshot of block {height} cannot be offered and is removed: {what}")]
+    Unusable {
+        /// Its height.
+        height: u64,
+        /// Why.
+        what: &'static str,
+    },
     /// A row is longer than a chunk may be.
     #[error("a chunk of {bytes} bytes is longer than a chunk may be")]
     TooLong {
@@ -144,6 +158,16 @@ pub enum MakeError {
     /// [`Throttle`](super::Throttle) answered false.
     #[error("the work was stopped")]
     Stopped,
+}
+
+impl MakeError {
+    /// Whether it will be the same at every later time.
+    pub(super) const fn is_final(&self) -> bool {
+        match self {
+            Self::NoLinks | Self::Unusable { .. } => true,
+            Self::Storage(_) | Self::File { .. } | Self::TooLong { .. } | Self::Stopped => false,
+        }
+    }
 }
 
 /// The fault of a file or folder of a snapshot that is being made.

@@ -1,13 +1,12 @@
 //! What is offered: the hashes of the chunks of a height, and the way to trust them.
 
 use serde::{Deserialize, Serialize};
-use state::error::StorageError;
 use state::table::{Key, Table, decode_value};
 use state::tables::Validators;
 use state::validators;
 use types::{Hash, Header, ValidatorSets, codec};
 
-use super::error::OfferError;
+use super::error::{MakeError, OfferError};
 use super::format::{CHUNK_BYTES_MAX, CUT_BYTES_MIN, FORMAT};
 use super::link::{self, History, follow, set_at};
 use crate::certificates::{Certificates, V7Height};
@@ -158,13 +157,15 @@ impl Offer {
         codec::decode(bytes).map_err(|_fault| OfferError::Form { what: "the offer of a snapshot" })
     }
 
-    /// The offer of a manifest, once the block after its height is committed: before, none. None
-    /// either if the database cannot prove how the validators changed, because it was made before
-    /// nodes kept the proofs.
+    /// The offer of a manifest, once the block after its height is committed: before, none.
+    ///
+    /// # Errors
+    /// [`MakeError::NoLinks`] if the database cannot prove how the validators changed, because it was made
+    /// before nodes kept the proofs.
     pub(super) fn of(
         manifest: Manifest,
         snapshot: &Snapshot<'_>,
-    ) -> Result<Option<Self>, StorageError> {
+    ) -> Result<Option<Self>, MakeError> {
         let height = manifest.height;
         let next = height.saturating_add(1);
         let (Some(header), Some(certificate), Some(next_header), Some(next_certificate)) = (
@@ -175,7 +176,7 @@ impl Offer {
         ) else {
             return Ok(None);
         };
-        let Some(links) = link::links_to(snapshot, next)? else { return Ok(None) };
+        let links = link::links_to(snapshot, next)?.ok_or(MakeError::NoLinks)?;
         Ok(Some(Self { manifest, header, certificate, next_header, next_certificate, links }))
     }
 

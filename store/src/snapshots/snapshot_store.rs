@@ -16,6 +16,7 @@
 //! all, is before anybody is told of it. What a disk that breaks such promises leaves, a file that is
 //! missing or of another length, is removed at the next start.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -28,6 +29,7 @@ use types::{Hash, codec};
 
 use super::error::{MakeError, file_error};
 use super::format::{CHUNK_BYTES_MAX, FORMAT, OFFER_BYTES_MAX};
+use super::link;
 use super::make::{self, EXTRAS, ROWS, SIZES, Sizes, Throttle};
 use super::manifest::{Manifest, Offer};
 use crate::database::Store;
@@ -101,7 +103,8 @@ impl SnapshotStore {
             offers: RwLock::default(),
             writer: Mutex::default(),
         };
-        snapshot_store.settle(store)?;
+        // What is wrong with a single one hides no other, and whoever settles next is told.
+        let (_newest, _fault) = snapshot_store.settle_all(store)?;
         Ok(snapshot_store)
     }
 
@@ -116,7 +119,7 @@ impl SnapshotStore {
     /// offered after the first [`SnapshotStore::settle`] that finds the next block.
     ///
     /// # Errors
-    /// [`MakeError`]; nothing is left of it then.
+    /// [`MakeError::NoLinks`] if it could not be offered, [`MakeError`] else; nothing is left of it then.
     pub fn make(
         &self,
         store: &Store,
@@ -131,6 +134,8 @@ impl SnapshotStore {
         if whole.exists() {
             return Ok(height);
         }
+        // The links that its offer will have. What this block changes is not among them.
+        link::links_to(&snapshot, height.saturating_add(1))?.ok_or(MakeError::NoLinks)?;
         let part = whole.with_extension(PART);
         fs::create_dir_all(&part).map_err(file_error(&part))?;
         let written = make::write(&snapshot, &part, self.sizes, throttle).and_then(|manifest| {
@@ -147,41 +152,57 @@ impl SnapshotStore {
     }
 
     /// Offers what can be offered since the chain went on, and removes what is older than the newest
-    /// few. Answers the height of the newest offer.
+    /// few and what can never be offered. Answers the height of the newest offer.
     ///
     /// # Errors
-    /// [`MakeError`] if a file cannot be read or written.
+    /// [`MakeError`] of the first snapshot that cannot be offered, read or removed. What could be done with
+    /// the others is done.
     pub fn settle(&self, store: &Store) -> Result<Option<u64>, MakeError> {
+        let (newest, fault) = self.settle_all(store)?;
+        fault.map_or(Ok(newest), Err)
+    }
+
+    /// [`SnapshotStore::settle`], with the fault of a single snapshot beside the answer.
+    fn settle_all(&self, store: &Store) -> Result<(Option<u64>, Option<MakeError>), MakeError> {
         let mut heights: Vec<u64> = fs::read_dir(&self.folder)
             .map_err(file_error(&self.folder))?
             .filter_map(|entry| height_of(&entry.ok()?.path()))
             .collect();
-        heights.sort_unstable();
+        heights.sort_unstable_by_key(|height| Reverse(*height));
         let mut offers = self.offers.read().clone();
+        // The newest of those that may be offered later, or can be read again.
+        let (mut waiting, mut fault) = (None, None);
         for height in &heights {
             if offers.iter().any(|offer| offer.head.height == *height) {
                 continue;
             }
-            let folder = self.folder.join(height.to_string());
-            if let Some(offer) = load(&folder, store)? {
-                offers.push(Arc::new(offer));
+            match load((&self.folder, *height), store) {
+                Ok(Some(offer)) => offers.push(Arc::new(offer)),
+                Ok(None) => waiting = waiting.or(Some(*height)),
+                Err(error) => {
+                    if !error.is_final() {
+                        waiting = waiting.or(Some(*height));
+                    }
+                    fault = fault.or(Some(error));
+                }
             }
         }
-        offers.sort_by_key(|offer| std::cmp::Reverse(offer.head.height));
+        offers.sort_by_key(|offer| Reverse(offer.head.height));
         offers.truncate(self.keep);
         let newest = offers.first().map(|offer| offer.head.height);
-        let oldest = offers.last().map(|offer| offer.head.height);
-        let is_full = offers.len() == self.keep;
+        let mut kept: Vec<u64> = offers.iter().map(|offer| offer.head.height).collect();
+        kept.extend(waiting);
         *self.offers.write() = offers;
-        for height in heights.iter().filter(|height| is_full && Some(**height) < oldest) {
+        for height in heights.iter().filter(|height| !kept.contains(height)) {
             let folder = self.folder.join(height.to_string());
-            fs::remove_dir_all(&folder).map_err(file_error(&folder))?;
+            let removed = fs::remove_dir_all(&folder).map_err(file_error(&folder));
+            fault = fault.or_else(|| removed.err());
         }
-        Ok(newest)
+        Ok((newest, fault))
     }
 
-    /// The newest snapshot that is written and not offered yet: the block after it is missing, or the
-    /// proofs of changes of validators are.
+    /// The newest snapshot that is written and not offered yet: the block after it is missing, or it cannot
+    /// be read.
     #[must_use]
     pub fn waiting(&self) -> Option<u64> {
         let offered: Vec<u64> = self.offers().iter().map(|offer| offer.height).collect();
@@ -254,17 +275,22 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), MakeError> {
     write().map_err(file_error(path))
 }
 
-/// Opens the files of a snapshot; none if its offer cannot be made yet.
-fn load(folder: &Path, store: &Store) -> Result<Option<StoredSnapshot>, MakeError> {
+/// Opens the files of the snapshot of a height; none while the block after it is missing.
+fn load(
+    (folder, height): (&Path, u64),
+    store: &Store,
+) -> Result<Option<StoredSnapshot>, MakeError> {
+    let folder = &folder.join(height.to_string());
+    let unusable = |what| MakeError::Unusable { height, what };
     let path = folder.join(OFFER);
     let (offer, bytes) = if path.exists() {
         let bytes = fs::read(&path).map_err(file_error(&path))?;
-        let Ok(offer) = Offer::decode(&bytes) else { return Ok(None) };
-        (offer, bytes)
+        (Offer::decode(&bytes).map_err(|_form| unusable("its offer is malformed"))?, bytes)
     } else {
         let path = folder.join(MANIFEST);
         let manifest = fs::read(&path).map_err(file_error(&path))?;
-        let Ok(manifest) = codec::decode::<Manifest>(&manifest) else { return Ok(None) };
+        let manifest = codec::decode::<Manifest>(&manifest);
+        let manifest = manifest.map_err(|_form| unusable("its manifest is malformed"))?;
         let Some(offer) = Offer::of(manifest, &store.snapshot())? else { return Ok(None) };
         let bytes = offer.encode();
         write_synced(&folder.join(OFFER), &bytes)?;
@@ -272,7 +298,7 @@ fn load(folder: &Path, store: &Store) -> Result<Option<StoredSnapshot>, MakeErro
     };
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     if length > OFFER_BYTES_MAX {
-        return Ok(None);
+        return Err(unusable("its offer is longer than an offer may be"));
     }
     let open = |name| File::open(folder.join(name)).map_err(file_error(folder));
     let files = [open(OFFER)?, open(ROWS)?, open(EXTRAS)?];

@@ -37,11 +37,12 @@ pub(super) fn check(
     let found = root.map_err(|error| match error {
         MakeError::Storage(fault) => ToolError::Storage(fault),
         MakeError::File { path, source } => ToolError::File { path, source },
-        MakeError::TooLong { .. } | MakeError::Stopped => {
-            ToolError::Storage(StorageError::Inconsistent {
-                what: "a row is longer than any row may be",
-            })
-        }
+        MakeError::TooLong { .. }
+        | MakeError::NoLinks
+        | MakeError::Unusable { .. }
+        | MakeError::Stopped => ToolError::Storage(StorageError::Inconsistent {
+            what: "a row is longer than any row may be",
+        }),
     })?;
     if found != tip.state_root {
         let (height, what, expected) = (tip.height, "the root of the rows", tip.state_root);

@@ -181,20 +181,19 @@ fn writing_can_be_stopped_and_leaves_nothing() {
     }
 }
 
-#[test]
-fn a_database_without_the_links_offers_nothing() {
-    let (dir, busy) = story();
-    let path = data(&dir);
+/// Takes a proof of a change of validators away.
+fn without_a_link(dir: &TempDir, busy: Busy) -> Busy {
     let links = rows(&busy.store, validator_links());
     assert!(!links.is_empty(), "the story changes the validators");
     drop(busy);
-    tamper(&path, "validator_links", &links[0].0, None);
-    let store = open(&path);
-    let folder = dir.path().join("snapshot_store");
-    let snapshot_store = SnapshotStore::open(&folder, 2, &store).unwrap();
-    snapshot_store.make(&store, |_| (), &mut |_| true).unwrap();
+    tamper(&data(dir), "validator_links", &links[0].0, None);
     let mut busy = Busy::new(&dir.path().join("other"));
-    busy.store = store;
+    busy.store = open(&data(dir));
+    busy
+}
+
+/// Commits a block without transactions.
+fn next_block(busy: &Busy) {
     let parent = busy.store.parent().unwrap();
     let builder = state::BlockBuilder::new(
         busy.replay().chain,
@@ -204,7 +203,58 @@ fn a_database_without_the_links_offers_nothing() {
         parent.timestamp + 1,
     );
     commit(&busy.store, &builder.unwrap().finish().unwrap());
+}
+
+#[test]
+fn a_database_without_the_links_makes_no_snapshot_and_removes_those_that_it_has() {
+    let (dir, busy) = story();
+    let folder = dir.path().join("snapshot_store");
+    let snapshot_store = SnapshotStore::open(&folder, 2, &busy.store).unwrap();
+    let height = snapshot_store.make(&busy.store, |_| (), &mut |_| true).unwrap();
+    let busy = without_a_link(&dir, busy);
+    let snapshot_store = SnapshotStore::open(&folder, 2, &busy.store).unwrap();
+    assert_eq!(snapshot_store.waiting(), Some(height), "the next block is missing");
+    next_block(&busy);
+    let error = snapshot_store.settle(&busy.store).unwrap_err();
+    assert!(matches!(error, MakeError::NoLinks), "{error}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    let error = snapshot_store.make(&busy.store, |_| (), &mut |_| true).unwrap_err();
+    assert!(matches!(error, MakeError::NoLinks), "{error}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(snapshot_store.settle(&busy.store).unwrap(), None);
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_offered_is_removed_and_one_that_cannot_be_read_hides_no_other() {
+    let (dir, mut busy) = story();
+    let folder = dir.path().join("snapshot_store");
+    let snapshot_store = SnapshotStore::open(&folder, 1, &busy.store).unwrap();
+    let make = |busy: &mut Busy| {
+        let height = snapshot_store.make(&busy.store, |_| (), &mut |_| true).unwrap();
+        busy.block(&[0x05]);
+        (height, folder.join(height.to_string()))
+    };
+    let (malformed, made) = make(&mut busy);
+    std::fs::write(made.join("manifest"), b"no manifest").unwrap();
+    let (_, unreadable) = make(&mut busy);
+    std::fs::remove_file(unreadable.join("rows")).unwrap();
+    let (height, whole) = make(&mut busy);
+    let error = snapshot_store.settle(&busy.store).unwrap_err();
+    assert!(matches!(error, MakeError::File { .. }), "the first of two faults: {error}");
+    let offers = || snapshot_store.offers().iter().map(|head| head.height).collect::<Vec<_>>();
+    assert_eq!((vec![height], false), (offers(), made.exists()), "{malformed} is removed");
+    assert!(unreadable.exists() && whole.exists(), "it may be read the next time");
+    // One beside those that are offered is kept, and no more.
+    let (other, also_unreadable) = make(&mut busy);
+    std::fs::remove_file(also_unreadable.join("rows")).unwrap();
+    let error = snapshot_store.settle(&busy.store).unwrap_err();
+    assert!(matches!(error, MakeError::File { .. }), "{error}");
+    assert_eq!((vec![height], false), (offers(), unreadable.exists()), "{other} is newer");
+    // At the next start it is removed, too.
+    drop(snapshot_store);
+    let snapshot_store = SnapshotStore::open(&folder, 1, &busy.store).unwrap();
+    assert_eq!(1, std::fs::read_dir(&folder).unwrap().count());
+    assert_eq!(height, snapshot_store.offers()[0].height);
 }
 
 fn validator_links() -> state::table::TableId {
