@@ -38,8 +38,8 @@ pub struct Verified {
     pub report: Report,
 }
 
-/// Executes the whole chain into a database in the folder `scratch`, which must not exist, and
-/// compares (of a database that began with a snapshot: checks its blocks, its root and its rules): every block, every root, every row of the state and of the indexes. Then it checks the
+/// Executes the whole chain into a database in the folder `scratch`, of which what an interrupted attempt
+/// left is removed, and compares (of a database that began with a snapshot: checks its blocks, its root and its rules): every block, every root, every row of the state and of the indexes. Then it checks the
 /// invariants of docs/protocol.md section 10. The folder is removed again.
 ///
 /// # Errors
@@ -50,8 +50,9 @@ pub fn verify(
     replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Verified, ToolError> {
+    let file = |source| ToolError::File { path: scratch.to_path_buf(), source };
     if scratch.exists() {
-        return Err(ToolError::Exists { path: scratch.to_path_buf() });
+        fs::remove_dir_all(scratch).map_err(file)?;
     }
     let earliest = store.earliest();
     let (tip, transactions) = if earliest > 1 {
@@ -60,7 +61,7 @@ pub fn verify(
         let answer = compare_with_replay(store, scratch, replay, progress);
         let removed = fs::remove_dir_all(scratch);
         let answer = answer?;
-        removed.map_err(|source| ToolError::File { path: scratch.to_path_buf(), source })?;
+        removed.map_err(file)?;
         answer
     };
     let report = invariants::verify_from(&store.snapshot(), &replay.chain.params, earliest)?;

@@ -94,6 +94,15 @@ fn a_sound_database_is_verified_and_the_scratch_folder_goes() {
 }
 
 #[test]
+fn what_a_killed_verification_left_does_not_stop_the_next_one() {
+    let (dir, chain, changes) = sound();
+    let left = dir.path().join("scratch");
+    tools::snapshot(&chain.store, &left).unwrap();
+    let verified = verify(&chain.store, dir.path(), &replay(&changes)).unwrap();
+    assert_eq!(verified.tip, chain.tip());
+}
+
+#[test]
 fn a_row_that_the_blocks_do_not_give_or_that_is_missing_is_found() {
     let (dir, chain, changes) = sound();
     let path = data(&dir);
