@@ -122,14 +122,23 @@ impl Rocks {
         self.family(table).map(Family)
     }
 
-    /// Rewrites a table into its smallest form.
+    /// Rewrites a table into its smallest form. RocksDB does not answer whether it has, but counts what
+    /// failed.
     pub(super) fn compact(&self, table: TableId) -> Result<(), StorageError> {
         let family = self.family(table)?;
         self.db.flush_cf(family).map_err(database)?;
         let mut options = rocksdb::CompactOptions::default();
         options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::ForceOptimized);
         self.db.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
-        Ok(())
+        if self.is_writable()? {
+            return Ok(());
+        }
+        let what = format!(
+            "the table {} was not rewritten: the disk may be full or damaged; the file LOG in the folder \
+             of the database says more",
+            table.name
+        );
+        Err(StorageError::Database(what.into()))
     }
 
     /// Rows (an estimate) and bytes of a table, in files and in memory.

@@ -179,6 +179,31 @@ pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], value: Option<&[u8]>)
 }
 
 #[test]
+fn a_table_that_cannot_be_rewritten_is_no_success() {
+    let (dir, chain, _) = sound();
+    tools::compact(&chain.store, &mut quiet).unwrap();
+    drop(chain);
+    harm(&data(&dir), "tx_index");
+    let error = tools::compact(&open(&data(&dir)), &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("the table tx_index was not rewritten"), "{error}");
+}
+
+/// Damages the rows of a table on the disk.
+fn harm(path: &Path, table: &str) {
+    let options = rocksdb::Options::default();
+    let families = rocksdb::DB::list_cf(&options, path).unwrap();
+    let files = rocksdb::DB::open_cf(&options, path, families).unwrap().live_files().unwrap();
+    let files: Vec<_> = files.iter().filter(|file| file.column_family_name == table).collect();
+    assert!(!files.is_empty(), "no row is in a file");
+    for file in files {
+        let path = path.join(file.name.trim_start_matches('/'));
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[10] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[test]
 fn exported_blocks_make_the_same_chain_elsewhere() {
     let (dir, chain, changes) = sound();
     let file = dir.path().join("blocks");
