@@ -24,7 +24,7 @@ use super::error::{ImportError, OfferError, file};
 use super::intake::Intake;
 use super::manifest::{Offer, Verified};
 use crate::database::Store;
-use crate::folder::{beside, sync_folder};
+use crate::folder::{beside, refuse_interrupted, sync_folder};
 use crate::meta::{EARLIEST_CELL, FORMAT, FORMAT_CELL, GENESIS_CELL, TIP_CELL, Tip};
 use crate::options::Options;
 use crate::rocks::{Batch, Durability, Rocks};
@@ -51,6 +51,7 @@ pub struct Report {
 /// offer, all of which are in `intake`.
 ///
 /// # Errors
+/// [`StorageError::Interrupted`] if an interrupted rollback left the database beside `to`,
 /// [`ImportError::Missing`] for a chunk that has to be fetched again, [`ImportError::Offer`] if what
 /// no root covers contradicts the rest, [`ImportError`] else. There is no database in `to` then.
 /// After [`ImportError::Stopped`] the chunks are there for the next time.
@@ -61,6 +62,7 @@ pub fn import(
     (to, options): (&Path, Options),
     progress: Progress<'_>,
 ) -> Result<Report, ImportError> {
+    refuse_interrupted(to)?;
     if to.exists() && fs::remove_dir(to).is_err() {
         return Err(ImportError::Exists { path: to.to_path_buf() });
     }

@@ -279,6 +279,21 @@ fn an_import_that_is_stopped_leaves_no_database_and_begins_anew_with_the_same_ch
     busy.import(&verified, dir.path(), &mut |_, _| true).unwrap();
 }
 
+#[test]
+fn an_import_does_not_take_the_place_of_a_database_that_an_interrupted_rollback_left() {
+    let (dir, mut busy) = story();
+    let (snapshot_store, offer) = busy.offered(&dir.path().join("snapshot_store"));
+    let verified = busy.intake(&offer, dir.path());
+    fill(&verified.1, &snapshot_store);
+    let kept = dir.path().join("new.before-rollback");
+    std::fs::create_dir(&kept).unwrap();
+    let error = busy.import(&verified, dir.path(), &mut |_, _| true).unwrap_err();
+    let interrupted = matches!(&error, ImportError::Storage(StorageError::Interrupted { left, .. }) if *left == kept);
+    assert!(interrupted && !dir.path().join("new").exists(), "{error}");
+    std::fs::remove_dir(kept).unwrap();
+    busy.import(&verified, dir.path(), &mut |_, _| true).unwrap();
+}
+
 /// What a crash of the machine may leave, if the disk does not keep its promises.
 #[test]
 fn a_snapshot_with_a_file_that_is_missing_or_cut_off_is_removed_at_the_next_start() {
