@@ -30,7 +30,8 @@ pub fn snapshot(store: &Store, to: &Path) -> Result<(), ToolError> {
 /// there.
 ///
 /// # Errors
-/// [`StorageError::Genesis`] if the snapshot is of another chain; [`ToolError`] else.
+/// [`StorageError::Genesis`] if the snapshot is of another chain, [`ToolError::Torn`] if somebody wrote to
+/// it meanwhile; [`ToolError`] else.
 pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Result<Tip, ToolError> {
     let file = |path: &Path| {
         let path = path.to_path_buf();
@@ -65,7 +66,50 @@ pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Resul
         File::open(&copy).and_then(|copied| copied.sync_all()).map_err(file(&copy))?;
     }
     sync_folder(Some(&partial)).map_err(file(&partial))?;
+    require_whole((from, &partial), &tip, options)?;
     fs::rename(&partial, to).map_err(file(to))?;
     sync_folder(to.parent()).map_err(file(to))?;
     Ok(tip)
+}
+
+/// Opens a copy that has to have this tip. A node that ran meanwhile has replaced files before they were
+/// copied.
+fn require_whole(
+    (from, copy): (&Path, &Path),
+    tip: &Tip,
+    options: Options,
+) -> Result<(), ToolError> {
+    let found = Store::open_read_only(copy, options).and_then(|copied| copied.tip());
+    match found {
+        Ok(found) if found == *tip => Ok(()),
+        Ok(_) | Err(_) => Err(ToolError::Torn { path: from.to_path_buf() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is no copy.
+
+    use state::draft::Changes;
+
+    use super::*;
+    use crate::commit::GenesisState;
+
+    #[test]
+    fn a_copy_with_another_tip_or_without_a_file_is_torn() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("db");
+        let store = Store::open(&path, Options::default()).expect("a database");
+        let changes = Changes::new();
+        let genesis = GenesisState { hash: Hash::ZERO, timestamp: 1, changes: &changes };
+        let tip = store.init(&genesis).expect("height 0");
+        drop(store);
+        let judge = |tip: &Tip| require_whole((&path, &path), tip, Options::default());
+        judge(&tip).expect("whole");
+        let error = judge(&Tip { height: 1, ..tip }).expect_err("another tip");
+        assert!(matches!(&error, ToolError::Torn { path: from } if *from == path), "{error}");
+        fs::remove_file(path.join("CURRENT")).expect("removed");
+        let error = judge(&tip).expect_err("no database");
+        assert!(matches!(error, ToolError::Torn { .. }), "{error}");
+    }
 }

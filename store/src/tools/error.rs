@@ -56,6 +56,12 @@ pub enum ToolError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// A database was written to while it was copied.
+    #[error("{} changed while it was copied: stop the node that uses it, and try again", path.display())]
+    Torn {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// There is nothing to export.
     #[error("there is no block from height {first} to {last}")]
     NoBlocks {
@@ -169,6 +175,7 @@ impl ToolError {
             Self::Storage(_)
             | Self::File { .. }
             | Self::Exists { .. }
+            | Self::Torn { .. }
             | Self::NoBlocks { .. }
             | Self::Missing { .. }
             | Self::Mismatch { .. }
