@@ -10,9 +10,11 @@
 //! keys that are worth nothing any more can sign another history. Nothing is counted before the chain of
 //! hashes has reached the first block, so what comes out is what a node has that executed every block.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use p2p::ports::EncodedBlock;
 use p2p::{DownloadFigures, Handle, PeerKey, Range};
 use state::forks::VoteInBlock;
 use tokio::sync::mpsc;
@@ -25,8 +27,7 @@ use crate::fault::NodeFault;
 use crate::supervisor::answer_of;
 use crate::validator_sets::set_of;
 
-/// Blocks of a part. Their hashes and votes are in memory before the part is checked, and a peer that
-/// sends wrong ones costs the time for so many.
+/// Blocks of a part. Their hashes and votes are in memory before the part is checked.
 const PART: u64 = 4_096;
 /// Ranges that wait for the thread that reads them: each has about 1 MiB.
 const RANGES_WAITING: usize = 2;
@@ -45,6 +46,13 @@ pub(crate) struct EarlierVotes {
 struct Wrong {
     from: PeerKey,
     what: String,
+}
+
+/// The blocks of a part, as far as they are there. Wrong ones cost none of the others.
+struct Part {
+    first: u64,
+    last: u64,
+    blocks: BTreeMap<u64, Fetched>,
 }
 
 /// A block that was fetched.
@@ -83,6 +91,45 @@ impl Linked {
     }
 }
 
+impl Part {
+    const fn new(first: u64, last: u64) -> Self {
+        Self { first, last, blocks: BTreeMap::new() }
+    }
+
+    /// The first heights that are missing, one after the other.
+    fn gap(&self) -> Option<(u64, u64)> {
+        let first = (self.first..=self.last).find(|height| !self.blocks.contains_key(height))?;
+        let next = self.blocks.range(first..).next();
+        Some((first, next.map_or(self.last, |(height, _)| height.saturating_sub(1))))
+    }
+
+    /// Keeps what comes up to the first wrong block of each range. Whoever sent that is asked for no more.
+    /// `judge` says whether a block is good.
+    fn read(
+        &mut self,
+        mut ranges: mpsc::Receiver<Range>,
+        figures: &DownloadFigures,
+        judge: impl Fn(u64, &EncodedBlock, PeerKey) -> Result<Result<Fetched, String>, NodeFault>,
+    ) -> Result<Vec<Wrong>, NodeFault> {
+        let mut wrong = Vec::new();
+        while let Some(Range { first, blocks, from }) = ranges.blocking_recv() {
+            for (height, block) in (first..=self.last).zip(blocks) {
+                match judge(height, &block, from)? {
+                    Ok(block) => {
+                        self.blocks.insert(height, block);
+                    }
+                    Err(what) => {
+                        figures.wrong(from);
+                        wrong.push(Wrong { from, what });
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(wrong)
+    }
+}
+
 impl EarlierVotes {
     /// Counts until nothing is missing, lets the validator sign then, and ends when asked to stop. Peers
     /// that lack the blocks are waited for.
@@ -113,23 +160,18 @@ impl EarlierVotes {
             what: "the header of the snapshot is missing",
         })?;
         let mut linked = Linked { hash: hash.hash, height: last, votes: Vec::new() };
-        let mut has_waited = false;
+        // Who has failed in one part is not asked for the next one.
+        let mut figures = DownloadFigures::default();
         while linked.height >= first {
             let from = first.max(linked.height.saturating_sub(PART - 1));
-            let wrong = match self.part(from, linked.height).await? {
-                Ok(fetched) if fetched.is_empty() => {
-                    if !std::mem::replace(&mut has_waited, true) {
-                        tracing::warn!(from, "no peer has the blocks before the snapshot yet");
-                    }
-                    tokio::time::sleep(VAIN_TIME).await;
-                    continue;
+            let part = self.part(Part::new(from, linked.height), &mut figures).await?;
+            let senders: BTreeSet<PeerKey> = part.blocks.values().map(|it| it.from).collect();
+            match linked.take(part.blocks.into_values().collect()) {
+                Ok(()) => senders.into_iter().for_each(|peer| figures.proved(peer)),
+                Err(wrong) => {
+                    figures.wrong(wrong.from);
+                    self.blame(wrong).await;
                 }
-                Ok(fetched) => linked.take(fetched).err(),
-                Err(wrong) => Some(wrong),
-            };
-            if let Some(Wrong { from, what }) = wrong {
-                tracing::warn!(%from, what, "a peer sent a wrong block");
-                self.network.blame(from, what).await;
             }
         }
         let chain = Arc::clone(&self.chain);
@@ -144,45 +186,61 @@ impl EarlierVotes {
         Ok(())
     }
 
-    /// Fetches the blocks from one height to another: all of them, or none if peers do not give them now;
-    /// or what was wrong with one.
-    async fn part(&self, first: u64, last: u64) -> Result<Result<Vec<Fetched>, Wrong>, NodeFault> {
-        let (out, ranges) = mpsc::channel(RANGES_WAITING);
-        let chain = Arc::clone(&self.chain);
-        let reading = tokio::task::spawn_blocking(move || read(&chain, (first, last), ranges));
-        self.network.download(first, &|| last, out, DownloadFigures::default()).await;
-        answer_of(reading.await).unwrap_or_else(|| Ok(Ok(Vec::new())))
-    }
-}
-
-/// Reads what comes until all blocks are there, nothing comes, or something is wrong.
-fn read(
-    chain: &NodeChain,
-    (first, last): (u64, u64),
-    mut ranges: mpsc::Receiver<Range>,
-) -> Result<Result<Vec<Fetched>, Wrong>, NodeFault> {
-    let mut fetched = Vec::new();
-    let mut next = first;
-    while let Some(Range { first, blocks, from }) = ranges.blocking_recv() {
-        for (height, block) in (first..=last).zip(blocks) {
-            match decided(chain, height, (&block, from))? {
-                Ok(block) => fetched.push(block),
-                Err(what) => return Ok(Err(Wrong { from, what })),
+    /// Fetches all blocks of a part. When nobody gives any of those that are missing, all peers are asked
+    /// anew.
+    async fn part(&self, mut part: Part, figures: &mut DownloadFigures) -> Result<Part, NodeFault> {
+        let mut has_waited = false;
+        while let Some((first, last)) = part.gap() {
+            let before = part.blocks.len();
+            let wrong;
+            (part, wrong) = self.fetch(part, (first, last), figures).await?;
+            for wrong in wrong {
+                self.blame(wrong).await;
             }
-            next = height.saturating_add(1);
+            if part.blocks.len() == before {
+                if !std::mem::replace(&mut has_waited, true) {
+                    tracing::warn!(first, last, "no peer has these blocks before the snapshot yet");
+                }
+                *figures = DownloadFigures::default();
+                tokio::time::sleep(VAIN_TIME).await;
+            }
         }
-        if next > last {
-            return Ok(Ok(fetched));
+        Ok(part)
+    }
+
+    /// Fetches blocks of a part once, and answers it with those that came.
+    async fn fetch(
+        &self,
+        mut part: Part,
+        (first, last): (u64, u64),
+        figures: &DownloadFigures,
+    ) -> Result<(Part, Vec<Wrong>), NodeFault> {
+        let (out, ranges) = mpsc::channel(RANGES_WAITING);
+        let (chain, of_reader) = (Arc::clone(&self.chain), figures.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let judge = |height, block: &_, from| decided(&chain, height, (block, from));
+            let wrong = part.read(ranges, &of_reader, judge);
+            wrong.map(|wrong| (part, wrong))
+        });
+        self.network.download(first, &|| last, out, figures.clone()).await;
+        match answer_of(reading.await) {
+            Some(read) => read,
+            // The runtime ends.
+            None => std::future::pending().await,
         }
     }
-    Ok(Ok(Vec::new()))
+
+    async fn blame(&self, Wrong { from, what }: Wrong) {
+        tracing::warn!(%from, what, "a peer sent a wrong block");
+        self.network.blame(from, what).await;
+    }
 }
 
 /// A block that keys of its height have decided; or why it is none.
 fn decided(
     chain: &NodeChain,
     height: u64,
-    (block, from): (&p2p::ports::EncodedBlock, PeerKey),
+    (block, from): (&EncodedBlock, PeerKey),
 ) -> Result<Result<Fetched, String>, NodeFault> {
     let spec = chain.spec();
     let limits = SizeLimits::from(spec.params());
@@ -227,6 +285,47 @@ mod tests {
         let hash = |number| Hash::new([history.wrapping_add(number); 32]);
         let (hash, previous) = (hash(number), hash(number.wrapping_sub(1)));
         Fetched { hash, previous, votes: Vec::new(), from: peer(from) }
+    }
+
+    /// Reads ranges of blocks by these peers; answers who sent a wrong one. The byte of a block is its
+    /// number, and 0 is a wrong one.
+    fn read(
+        part: &mut Part,
+        figures: &DownloadFigures,
+        sent: &[(u64, &[u8], &str)],
+    ) -> Vec<PeerKey> {
+        let (out, ranges) = mpsc::channel(sent.len());
+        for (first, blocks, from) in sent {
+            let encoded = |byte: &u8| EncodedBlock { bytes: vec![*byte], certificate: Vec::new() };
+            let blocks = blocks.iter().map(encoded).collect();
+            out.try_send(Range { first: *first, blocks, from: peer(from) }).expect("room");
+        }
+        drop(out);
+        let wrong = part.read(ranges, figures, |_, encoded, from| {
+            let number = encoded.bytes.first().copied().filter(|number| *number > 0);
+            let fetched = number.map(|number| Fetched { from, ..block(0, number, GOOD) });
+            Ok(fetched.ok_or_else(|| "wrong".to_owned()))
+        });
+        wrong.expect("no fault").into_iter().map(|wrong| wrong.from).collect()
+    }
+
+    #[test]
+    fn a_wrong_block_costs_no_block_of_others_and_only_what_is_missing_is_fetched_again() {
+        let (mut part, figures) = (Part::new(1, 8), DownloadFigures::default());
+        assert_eq!(Some((1, 8)), part.gap());
+        let sent: [(u64, &[u8], _); 3] =
+            [(1, &[1, 2], GOOD), (3, &[3, 0], LIAR), (5, &[5, 6], GOOD)];
+        assert_eq!(vec![peer(LIAR)], read(&mut part, &figures, &sent));
+        assert_eq!((Some((4, 4)), 5), (part.gap(), part.blocks.len()));
+        assert!(figures.has_given_up(peer(LIAR)) && !figures.has_given_up(peer(GOOD)));
+        assert!(read(&mut part, &figures, &[(4, &[4], GOOD)]).is_empty());
+        assert_eq!(Some((7, 8)), part.gap());
+        // What is beyond the part does not count.
+        assert!(read(&mut part, &figures, &[(7, &[7, 8, 9], GOOD)]).is_empty());
+        assert_eq!((None, 8), (part.gap(), part.blocks.len()));
+        let mut linked = Linked { hash: Hash::new([8; 32]), height: 8, votes: Vec::new() };
+        assert!(linked.take(part.blocks.into_values().collect()).is_ok());
+        assert_eq!((linked.height, linked.hash), (0, Hash::ZERO));
     }
 
     #[test]
