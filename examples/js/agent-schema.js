@@ -8,6 +8,8 @@ const BRANCHES = 32;
 const COUNT = 4096;
 const OPTIONAL = 256;
 const TEXT_BYTES = 256;
+/** The largest whole number among values, where it is written without an exponent. */
+const WHOLE = 2 ** 53;
 const WORDS_BYTES = 32;
 
 const NUMBERS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
@@ -166,6 +168,9 @@ function values(walk, field, schema) {
     const at = key === "enum" ? `${path}[${index}]` : path;
     if (!isPlain(value)) throw wrong(at, typeof value, "a plain value");
     if (typeof value === "string") short(at, value, TEXT_BYTES);
+    if (Number.isInteger(value) && Math.abs(value) > WHOLE && Math.abs(value) < 1e21) {
+      throw wrong(at, value, "a whole number from -2^53 to 2^53");
+    }
     const fits = !types || types.some((type) => isOf(type, value));
     if (!fits || seen.includes(value)) throw wrong(at, value, "each once, and of the type");
     spend(walk, "bytes", typeof value === "string" ? size(value) : WORDS_BYTES, at);

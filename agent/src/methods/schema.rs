@@ -87,23 +87,11 @@ impl Schema {
     ) -> Result<Self, Refused> {
         let field = field.into();
         let before = *budget;
-        let members = json.as_object().unwrap_or_default();
-        let mut definitions = BTreeMap::new();
-        for place in DEFINITIONS {
-            let Some((_, list)) = members.iter().find(|(key, _)| key == place) else { continue };
-            let expected = || Refused::new(Path::Member(&field, place), list.kind(), "an object");
-            for (name, schema) in list.as_object().ok_or_else(expected)? {
-                definitions.insert(format!("#/{place}/{name}"), schema);
-            }
-        }
-        let mut reader =
-            Reader { definitions, budget, open: Vec::new(), optional: SCHEMA_OPTIONAL_MAX };
-        let form = reader.node(field, json, Place::Root)?;
+        let form = form_of(field, json, budget)?;
         if form.get("type") != Some(&json!("object")) {
             let got = form.get("type").map_or_else(|| "no type".to_owned(), Value::to_string);
             return Err(Refused::new(Path::Member(&field, "type"), got, "\"object\""));
         }
-        bytes_at_most(field, &form.to_string(), SCHEMA_BYTES_MAX)?;
         let mut text = String::new();
         json.write_to(&mut text);
         let cost = before.less(*budget).unwrap_or(before);
@@ -151,6 +139,16 @@ impl Schema {
         Self::read_parameters(field, &json, &mut Budget::whole())
     }
 
+    /// The one form of a schema of any value, not only of an object: what a program of an agent holds a
+    /// model to (docs/market.md section 9.4).
+    ///
+    /// # Errors
+    /// As for [`Self::of`].
+    pub fn form_of_any(field: &str, text: &str) -> Result<Value, Refused> {
+        let json = members::read(field, text, ANSWER_DEPTH_MAX)?;
+        form_of(field.into(), &json, &mut Budget::whole())
+    }
+
     /// What it takes of the limits for all schemas of a request.
     pub(super) const fn cost(&self) -> Budget {
         self.cost
@@ -194,6 +192,24 @@ impl Schema {
             Err(literal) => Err(format!("the answer has the number {literal}, which is too large")),
         }
     }
+}
+
+/// The one form of a schema, which keeps every rule but that it is of an object.
+fn form_of(field: Path<'_>, json: &Json<'_>, budget: &mut Budget) -> Result<Value, Refused> {
+    let members = json.as_object().unwrap_or_default();
+    let mut definitions = BTreeMap::new();
+    for place in DEFINITIONS {
+        let Some((_, list)) = members.iter().find(|(key, _)| key == place) else { continue };
+        let expected = || Refused::new(Path::Member(&field, place), list.kind(), "an object");
+        for (name, schema) in list.as_object().ok_or_else(expected)? {
+            definitions.insert(format!("#/{place}/{name}"), schema);
+        }
+    }
+    let mut reader =
+        Reader { definitions, budget, open: Vec::new(), optional: SCHEMA_OPTIONAL_MAX };
+    let form = reader.node(field, json, Place::Root)?;
+    bytes_at_most(field, &form.to_string(), SCHEMA_BYTES_MAX)?;
+    Ok(form)
 }
 
 /// Where definitions stand, at the outermost level only.

@@ -15,6 +15,8 @@ BRANCHES_MAX = 32
 COUNT_MAX = 4096
 OPTIONAL_MAX = 256
 TEXT_BYTES_MAX = 256
+# The largest whole number among values.
+WHOLE_MAX = 2**53
 WORDS_BYTES = 32
 
 NUMBERS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
@@ -127,6 +129,8 @@ class Walk:
                 raise FieldError(at, type(value).__name__, "a plain value")
             if isinstance(value, str):
                 short(at, value, TEXT_BYTES_MAX)
+            if isinstance(value, int) and abs(value) > WHOLE_MAX:
+                raise FieldError(at, value, "a whole number from -2^53 to 2^53")
             fits = types is None or any(is_of(name, value) for name in types)
             # 1 and True are equal, and two values.
             if not fits or (type(value), value) in seen:

@@ -9,6 +9,7 @@ mod schema;
 mod sentence;
 
 use std::sync::Arc;
+use std::thread;
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
@@ -22,6 +23,9 @@ use crate::tokenizer::Token;
 pub const CALL_START: &str = "<tool_call>";
 /// What closes it.
 pub const CALL_END: &str = "</tool_call>";
+
+/// Stack for making a grammar.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// A tool that a model may call.
 #[derive(Clone, Copy, Debug)]
@@ -146,13 +150,28 @@ impl Grammars {
     }
 
     fn lark(&self, grammar: &str, of: &str) -> Result<Grammar, GrammarError> {
-        let parser = self.factory.create_parser(TopLevelGrammar::from_lark(grammar.to_owned()));
-        let matcher = Matcher::new(parser);
+        let grammar = TopLevelGrammar::from_lark(grammar.to_owned());
+        let matcher = on_a_large_stack(|| Matcher::new(self.factory.create_parser(grammar)));
         match matcher.get_error() {
             None => Ok(Grammar { model: Arc::clone(&self.model), matcher }),
             Some(reason) => Err(GrammarError::Schema { of: of.to_owned(), reason }),
         }
     }
+}
+
+/// Runs something on a thread with [`STACK_BYTES`] of stack: the library calls itself for each reference
+/// and each member of a schema. Where there is no thread, on this one.
+fn on_a_large_stack<T: Send>(what: impl FnOnce() -> T + Send) -> T {
+    let mut what = Some(what);
+    let mut run = || what.take().map(|what| what());
+    let done = thread::scope(|scope| {
+        let builder = thread::Builder::new().name("grammar".to_owned()).stack_size(STACK_BYTES);
+        builder
+            .spawn_scoped(scope, &mut run)
+            .ok()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    done.unwrap_or_else(run).expect("it ran on no other thread")
 }
 
 /// A regular expression, with its anchors, for the whole numbers from `min` to `max` in decimal, each in its

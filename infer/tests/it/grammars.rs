@@ -226,3 +226,16 @@ fn a_sentence_has_no_number_of_its_own() {
         }
     }
 }
+
+#[test]
+fn a_schema_that_refers_a_thousand_times_does_not_overflow_the_stack() {
+    let next = |it: u32| json!({ "$ref": format!("#/$defs/a{}", it + 1) });
+    let mut chain: serde_json::Map<_, _> =
+        (0..1_000).map(|it| (format!("a{it}"), next(it))).collect();
+    chain.insert("a1000".to_owned(), json!({ "type": "null" }));
+    let model = model();
+    let schema = json!({ "$ref": "#/$defs/a0", "$defs": chain });
+    for answer in answers(&model, &grammars(&model).json(&schema).unwrap()) {
+        assert_eq!(answer.text, "null");
+    }
+}

@@ -9,6 +9,7 @@ use super::fuel::WORK_FUEL;
 use super::imports::Import;
 use crate::executor::{Agent, Form, Scope, Verdict};
 use crate::messages::{Constraint, Message, Role};
+use crate::methods::Schema;
 use crate::tools::canonical_json;
 
 /// The most bytes of a line for the receipt, and of the reason of a failure.
@@ -115,7 +116,7 @@ fn infer(ask: Infer, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End>
     }
     let form = match (schema, choices) {
         (None, None) => Form::Plain(Constraint::Free),
-        (Some(schema), None) => Form::Schema(schema),
+        (Some(schema), None) => Form::Schema(held(&schema)?),
         (None, Some(choices)) if (1..=CHOICES_MAX).contains(&choices.len()) => {
             Form::Plain(Constraint::OneOf(choices))
         }
@@ -140,6 +141,14 @@ fn infer(ask: Infer, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End>
         "outputTokens": before.output_tokens.saturating_sub(after.output_tokens),
         "finish": if is_cut { "length" } else { "stop" },
     }))
+}
+
+/// The one form of a schema, to which a model is held. A schema of a stranger must keep the rules of those
+/// of requests: what holds a model to a schema may need more memory and stack than there are for one that
+/// does not.
+fn held(schema: &Value) -> Result<Value, End> {
+    let form = Schema::form_of_any("schema", &schema.to_string());
+    form.map_err(|_refused| "infer: the schema breaks a rule for schemas".into())
 }
 
 fn nested(ask: &Nested, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End> {

@@ -1,6 +1,6 @@
 //! The keywords of a schema: which may stand together, and what plain ones may hold.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 use types::json::Json;
 
 use super::super::members::{self, Members};
@@ -67,6 +67,8 @@ impl Type {
     }
 }
 
+/// The largest whole number of `enum` and `const`.
+const WHOLE_MAX: u64 = 1 << 53;
 const NUMBERS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 /// What says nothing about which values fit. `format` and `description` are told to the model.
 const ANNOTATIONS: [&str; 12] = [
@@ -203,6 +205,14 @@ pub(super) fn value(
         .map_err(|literal| Refused::new(field, literal, "a number of ordinary size"))?;
     if let Some(text) = value.as_str() {
         bytes_at_most(field, text, SCHEMA_TEXT_BYTES_MAX)?;
+    }
+    // What holds a model to a number reckons with floats, and with 64 bits with a sign.
+    let is_large = |number: &Number| {
+        let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+        magnitude.is_some_and(|it| it > WHOLE_MAX)
+    };
+    if value.as_number().is_some_and(is_large) {
+        return Err(Refused::new(field, value, "a whole number from -2^53 to 2^53"));
     }
     let fits = |types: &[Type]| types.iter().any(|of| of.has(&value));
     if types.is_none_or(fits) { Ok(value) } else { Err(Refused::new(field, value, "the type")) }

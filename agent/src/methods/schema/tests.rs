@@ -90,6 +90,35 @@ fn references_are_put_in_place_with_what_is_said_beside_them() {
     assert_eq!(form.get("$defs"), None);
 }
 
+#[test]
+fn a_program_of_an_agent_may_want_any_value() {
+    let form = |schema: &Value| Schema::form_of_any("s", &schema.to_string());
+    for same in [
+        json!({ "type": "array", "items": { "type": "integer" } }),
+        json!({ "type": ["string", "null"] }),
+        json!({ "enum": [-9_007_199_254_740_992_i64, 9_007_199_254_740_992_i64, 1e300] }),
+        json!({ "type": "object" }),
+    ] {
+        assert_eq!(form(&same), Ok(same));
+    }
+    assert_eq!(form(&json!({})), Ok(json!({ "type": "object" })));
+    let defined = json!({ "anyOf": [{ "$ref": "#/$defs/a" }, { "type": "null" }],
+        "$defs": { "a": { "const": "x" } } });
+    assert_eq!(form(&defined), Ok(json!({ "anyOf": [{ "enum": ["x"] }, { "type": "null" }] })));
+    for (schema, field) in [
+        (json!({ "type": "array", "items": { "$ref": "#" } }), "s.items.$ref"),
+        (json!({ "enum": [9_007_199_254_740_993_i64] }), "s.enum[0]"),
+        (json!({ "const": u64::MAX }), "s.const"),
+        (json!([]), "s"),
+    ] {
+        assert_eq!(form(&schema).expect_err(field).field, field);
+    }
+    for (name, schema) in hostile::schemas() {
+        let as_agents = Schema::of("s", &schema.to_string()).map(|it| it.form().clone());
+        assert_eq!(form(&schema), as_agents, "{name}");
+    }
+}
+
 /// Most of what is refused is in the vectors, which other programs read too.
 #[test]
 fn what_cannot_be_honoured_is_refused_with_its_path() {

@@ -1,8 +1,10 @@
 //! What a program asks the host for, and what comes back.
 
+use serde_json::Map;
 use types::Address;
 
 use super::*;
+use crate::executor::Form;
 
 /// A member with one program that asks an import for this, and what it was told.
 fn told(import: &str, ask: &Value, tools: &[String]) -> Result<Value, String> {
@@ -56,6 +58,56 @@ fn questions_that_nobody_can_ask_are_a_failure() {
                   (data (i32.const 8192) \"\\ff\\fe\")";
     let program = module(import, "(call $ask (i32.const 8192) (i32.const 2))");
     assert_eq!(said(&member().with_program(&agent, &program), &agent), Err(reason));
+}
+
+/// What a program is told that asks with this schema.
+fn told_of(schema: &Value) -> Result<Value, String> {
+    told("infer", &json!({"prompt": "a", "maxOutputTokens": 1, "schema": schema}), &[])
+}
+
+#[test]
+fn a_model_is_not_held_to_a_schema_that_is_too_much_for_it() {
+    let names: Vec<_> = (0..1_000).map(|it| format!("p{it}")).collect();
+    let null = json!({"type": "null"});
+    let properties: Map<_, _> = names.iter().map(|name| (name.clone(), null.clone())).collect();
+    let mut chain: Map<_, _> = (0..1_000)
+        .map(|it| (format!("a{it}"), json!({"$ref": format!("#/$defs/a{}", it + 1)})))
+        .collect();
+    chain.insert("a1000".to_owned(), null);
+    let any = json!({"anyOf": vec![json!({"type": "object"}); 100]});
+    let multiple = |of: u64| json!({"type": "integer", "multipleOf": of});
+    for schema in [
+        json!({"$ref": "#/$defs/a0", "$defs": chain}),
+        json!({"type": "object", "properties": properties, "required": names}),
+        any.clone(),
+        json!({"allOf": [any, {"type": "object", "required": names}]}),
+        json!({"type": "object", "required": names}),
+        json!({"enum": names.iter().chain([&"p".repeat(257)]).collect::<Vec<_>>()}),
+        json!({"enum": (0..1_025).collect::<Vec<_>>()}),
+        json!({"enum": [i64::MIN]}),
+        json!({"allOf": [multiple(4_294_967_291), multiple(4_294_967_279)]}),
+        json!({"type": "integer", "minimum": -9.3e18, "maximum": -9.25e18}),
+        json!({"type": "string", "minLength": 4_097}),
+        json!({"type": "string", "pattern": "a"}),
+        json!({"type": "null", "not": {}}),
+        json!(true),
+    ] {
+        let reason = "infer: the schema breaks a rule for schemas".to_owned();
+        let shown: String = schema.to_string().chars().take(80).collect();
+        assert_eq!(told_of(&schema), Err(reason), "{shown}");
+    }
+}
+
+#[test]
+fn a_model_is_held_to_the_one_form_of_a_schema() {
+    let long = json!({"type": "array", "items": {"$ref": "#/$defs/pair"}, "maxItems": 3,
+        "$defs": {"pair": {"oneOf": [{"const": 1}, {"type": "boolean", "title": "b"}]}}});
+    let form = json!({"type": "array", "maxItems": 3,
+        "items": {"anyOf": [{"enum": [1]}, {"type": "boolean"}]}});
+    for schema in [long, form.clone()] {
+        let answer = told_of(&schema).expect("an answer");
+        assert_eq!(answer["text"], format!("a as {:?}", Form::Schema(form.clone())));
+    }
 }
 
 #[test]
