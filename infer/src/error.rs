@@ -424,11 +424,11 @@ pub enum AnswerError {
     #[error("the grammar was made for another model")]
     ForeignGrammar,
     /// The grammar cannot go on; a fault of it or of the library.
-    #[error("the grammar cannot go on after {tokens} tokens: {reason}")]
+    #[error("the grammar cannot go on after {tokens} tokens")]
     Grammar {
         /// Output tokens up to there.
         tokens: u32,
-        /// What the library says.
+        /// What the library says, which is not the same in all builds.
         reason: String,
     },
 }
@@ -473,7 +473,7 @@ pub enum GrammarError {
     Schema {
         /// Whose: a tool's name, or `answer`.
         of: String,
-        /// What the library says.
+        /// The first line of what the library says, which is not the same in all builds.
         reason: String,
     },
 }

@@ -154,9 +154,14 @@ impl Grammars {
         let matcher = on_a_large_stack(|| Matcher::new(self.factory.create_parser(grammar)));
         match matcher.get_error() {
             None => Ok(Grammar { model: Arc::clone(&self.model), matcher }),
-            Some(reason) => Err(GrammarError::Schema { of: of.to_owned(), reason }),
+            Some(reason) => Err(GrammarError::Schema { of: of.to_owned(), reason: told(&reason) }),
         }
     }
+}
+
+/// What the library says, without the addresses and names of functions that follow where it panicked.
+fn told(reason: &str) -> String {
+    reason.lines().next().unwrap_or_default().to_owned()
 }
 
 /// Runs something on a thread with [`STACK_BYTES`] of stack: the library calls itself for each reference
@@ -218,7 +223,8 @@ pub(crate) struct Run {
 
 impl Run {
     fn fault(&self, tokens: u32) -> AnswerError {
-        let reason = self.matcher.get_error().unwrap_or_else(|| "it stopped".to_owned());
+        let reason = self.matcher.get_error();
+        let reason = reason.map_or_else(|| "it stopped".to_owned(), |reason| told(&reason));
         AnswerError::Grammar { tokens, reason }
     }
 

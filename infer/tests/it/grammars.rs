@@ -239,3 +239,15 @@ fn a_schema_that_refers_a_thousand_times_does_not_overflow_the_stack() {
         assert_eq!(answer.text, "null");
     }
 }
+
+#[test]
+fn what_the_library_says_when_it_panics_is_one_line() {
+    let model = model();
+    let schema = json!({ "type": "integer", "minimum": -9.3e18, "maximum": -9.25e18 });
+    let error = grammars(&model).json(&schema).unwrap_err();
+    let GrammarError::Schema { of, reason } = &error else { panic!("{error}") };
+    assert_eq!(of, "answer");
+    assert!(reason.starts_with("panic: ") && !reason.contains('\n'), "{reason}");
+    let error = AnswerError::Grammar { tokens: 3, reason: "panic: at 0x7f".to_owned() };
+    assert_eq!(error.to_string(), "the grammar cannot go on after 3 tokens");
+}

@@ -93,8 +93,29 @@ impl executor::Model for MarketModel {
             Err(_) if is_exhausted => Err(ModelFault::InputTokens),
             Err(BackendError::Cancelled) => Err(given_up(stop)),
             // Everything else follows from the question and the model's file.
-            Err(error) => Err(ModelFault::Question(error.to_string())),
+            Err(error) => Err(ModelFault::Question(reason(&error))),
         }
+    }
+}
+
+/// Why a question has no answer, for the receipt: nothing that differs between builds of this program, as
+/// what the library of grammars says does.
+fn reason(error: &BackendError) -> String {
+    match error {
+        BackendError::TooLong { .. } | BackendError::Model(_) => error.to_string(),
+        BackendError::Refused { .. } => {
+            "the model cannot be held to the form of the answer".to_owned()
+        }
+        BackendError::Unreachable { .. }
+        | BackendError::Busy { .. }
+        | BackendError::Failed { .. }
+        | BackendError::Stalled { .. }
+        | BackendError::Broken { .. }
+        | BackendError::NoUsage { .. }
+        | BackendError::WrongUsage { .. }
+        | BackendError::Truncated { .. }
+        | BackendError::Cancelled
+        | BackendError::Open { .. } => "the model does not answer".to_owned(),
     }
 }
 
@@ -175,5 +196,25 @@ fn reading(reading: Reading) -> executor::Reading {
                 weighed: texts.into_iter().map(all).collect(),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use infer::{AnswerError, GrammarError};
+
+    use super::super::unfit;
+    use super::*;
+
+    #[test]
+    fn what_the_library_of_grammars_says_is_in_no_receipt() {
+        let panic = || "panic: attempt to negate with overflow\n   0: core::panicking".to_owned();
+        let schema = GrammarError::Schema { of: "answer".to_owned(), reason: panic() };
+        assert_eq!(reason(&unfit(schema)), "the model cannot be held to the form of the answer");
+        let stuck = AnswerError::Grammar { tokens: 7, reason: panic() };
+        let stuck = reason(&BackendError::Model(stuck.to_string()));
+        assert_eq!(stuck, "the model failed: the grammar cannot go on after 7 tokens");
+        let long = BackendError::TooLong { tokens_min: 9, output_tokens: 1, context_tokens_max: 8 };
+        assert_eq!(reason(&long), long.to_string());
     }
 }
