@@ -11,6 +11,8 @@ import { exactNumbers } from "./exact-numbers.js";
 const PROMPT_BYTES_MAX = 16384;
 const ENVELOPE_BYTES_MAX = 4194304;
 const LIMITS = { values: 256, servers: 16, functions: 64, messages: 1024, iterations: 200 };
+/** The most bytes of all allowed values together. */
+const VALUES_BYTES = 8192;
 const INTEGER_MIN = -(2n ** 255n);
 const INTEGER_MAX = 2n ** 255n - 1n;
 /** Room for the key `deterministic`, so that asking for it cannot make a request too long. */
@@ -405,6 +407,10 @@ function allowedValues(field, values) {
       throw wrong(`${field}[${index}]`, value, "some text without white space at its ends");
     }
   });
+  const bytes = values.reduce((sum, value) => sum + utf8(value).length, 0);
+  if (bytes > VALUES_BYTES) {
+    throw wrong(field, bytes, `at most ${VALUES_BYTES} bytes in all values together`);
+  }
   return once(field, [...values]);
 }
 

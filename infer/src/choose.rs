@@ -3,7 +3,7 @@
 use crate::chat::Prompt;
 use crate::error::AnswerError;
 use crate::record::{Chosen, Reading};
-use crate::session::{Flow, Read, Session, Watch};
+use crate::session::{Event, Flow, Read, Session, Watch};
 use crate::tokenizer::Token;
 
 /// Which of some texts a model finds the likeliest answer.
@@ -23,10 +23,11 @@ pub struct Choice {
 impl Session {
     /// Chooses the likeliest answer to a prompt. None if it was cancelled.
     ///
-    /// It reads the prompt once, and after it each text but for its last token. A text's likelihood needs
-    /// the scores before each of its tokens: those after the prompt, which all texts share, and those
-    /// after each token that it reads. [`Session::record`] writes down exactly that
-    /// ([`Reading::Choice`]), the digest after the prompt once for each text.
+    /// It reads the prompt once, and after it each text but for its last token, both in parts as
+    /// [`Session::read_at_once`] says. A text's likelihood needs the scores before each of its tokens:
+    /// those after the prompt, which all texts share, and those after each token that it reads.
+    /// [`Session::record`] writes down exactly that ([`Reading::Choice`]), the digest after the prompt
+    /// once for each text.
     ///
     /// # Errors
     /// If there is no text, one is empty, or prompt and text do not fit together; or if more would be read
@@ -69,13 +70,15 @@ impl Session {
         let mut weighed = Vec::new();
         for text in texts {
             let mut digests = vec![first_digest];
-            scores.push(self.likelihood(prompt_tokens, &first, text, &mut digests)?);
+            let likelihood = self.likelihood(prompt_tokens, &first, text, &mut digests, watch)?;
+            let Some(likelihood) = likelihood else { return Ok(None) };
+            scores.push(likelihood);
             if self.record.is_some() {
                 let chosen = text.iter().zip(digests);
                 let chosen = chosen.map(|(&token, scores)| Chosen { token, scores });
                 weighed.push(chosen.collect());
             }
-            let event = crate::session::Event::Read { tokens: prompt_tokens + text.len() };
+            let event = Event::Read { tokens: prompt_tokens + text.len() };
             if watch(event) == Flow::Cancel {
                 return Ok(None);
             }
@@ -93,29 +96,42 @@ impl Session {
     }
 
     /// The mean logarithm of the likelihood of a text's tokens after the prompt, whose scores are
-    /// `first`; the digests of the others are added where they are wanted.
+    /// `first`; the digests of the others are added where they are wanted. None if it was cancelled.
     fn likelihood(
         &mut self,
         prompt_tokens: usize,
         first: &[f32],
         text: &[Token],
         digests: &mut Vec<Option<[u8; 32]>>,
-    ) -> Result<f64, AnswerError> {
-        let (last, before) = text.split_last().ok_or(AnswerError::PromptEmpty)?;
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<f64>, AnswerError> {
+        let (_, before) = text.split_last().ok_or(AnswerError::PromptEmpty)?;
         let mut sum = log_likelihood(first, text[0]);
         if !before.is_empty() {
             self.keep(prompt_tokens);
-            self.read_on(before);
-            let scores = self.forward.scores(before.len());
-            let rows = scores.chunks_exact(first.len());
-            digests.extend(rows.clone().map(|row| self.digest(row)));
-            let next = before[1..].iter().chain([last]);
-            sum += rows.zip(next).map(|(row, token)| log_likelihood(row, *token)).sum::<f64>();
         }
+        // What comes after the first token is summed up by itself.
+        let mut rest = 0.0;
+        let mut next = text[1..].iter();
+        let mut left = before.len();
+        // The scores of a token take more memory than the token's whole part of the context.
+        for part in before.chunks(self.chunk.get()) {
+            self.read_on(part);
+            let scores = self.forward.scores(part.len());
+            for (row, token) in scores.chunks_exact(first.len()).zip(next.by_ref()) {
+                digests.push(self.digest(row));
+                rest += log_likelihood(row, *token);
+            }
+            left -= part.len();
+            if left > 0 && watch(Event::Read { tokens: self.held() }) == Flow::Cancel {
+                return Ok(None);
+            }
+        }
+        sum += rest;
         if sum.is_nan() {
             return Err(AnswerError::NotANumber { tokens: self.held() });
         }
-        Ok(sum / text.len() as f64)
+        Ok(Some(sum / text.len() as f64))
     }
 }
 

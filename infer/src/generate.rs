@@ -86,7 +86,10 @@ impl Session {
     fn go_on(&mut self, answer: &mut Answer, watch: &mut Watch<'_>) -> Result<End, AnswerError> {
         loop {
             let next = match answer.forced()? {
-                Forced::Nothing => self.choose_token(answer)?,
+                Forced::Nothing => match self.choose_token(answer, watch)? {
+                    Some(chosen) => vec![chosen],
+                    None => return Ok(End::Cancelled),
+                },
                 Forced::Tokens(tokens) => tokens,
                 Forced::End => return Ok(End::Stop),
             };
@@ -111,16 +114,22 @@ impl Session {
         }
     }
 
-    /// The token with the highest score of those that are allowed; of equal ones the lowest.
-    fn choose_token(&mut self, answer: &mut Answer) -> Result<Vec<Chosen>, AnswerError> {
-        if !answer.unread.is_empty() {
-            self.read_on(&answer.unread);
-            answer.unread.clear();
+    /// The token with the highest score of those that are allowed; of equal ones the lowest. None if it
+    /// was cancelled.
+    fn choose_token(
+        &mut self,
+        answer: &mut Answer,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Chosen>, AnswerError> {
+        // A grammar may leave no choice about thousands of tokens.
+        if self.read_in_parts(&answer.unread, watch) == Read::Cancelled {
+            return Ok(None);
         }
+        answer.unread.clear();
         let scores = self.forward.scores(1);
         let token = choice(&scores, answer.run.as_mut(), answer.output_tokens)?;
         let token = token.ok_or_else(|| AnswerError::NotANumber { tokens: self.held() })?;
-        Ok(vec![Chosen { token, scores: self.digest(&scores) }])
+        Ok(Some(Chosen { token, scores: self.digest(&scores) }))
     }
 }
 

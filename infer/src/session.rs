@@ -39,7 +39,7 @@ pub enum Flow {
 /// Something that happened while a model worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// It has read this many tokens of the prompt, those remembered included.
+    /// It has read this many tokens of the prompt and of what comes after it, those remembered included.
     Read {
         /// How many.
         tokens: usize,
@@ -91,7 +91,7 @@ impl Session {
         self.context_tokens_max
     }
 
-    /// Reads at most so many tokens of a prompt at once: more are faster, fewer hear a cancellation
+    /// Reads at most so many tokens at once: more are faster, fewer hear a cancellation
     /// sooner. The answer is the same.
     pub const fn read_at_once(&mut self, tokens: NonZeroUsize) {
         self.chunk = tokens;
@@ -152,13 +152,18 @@ impl Session {
     fn read(&mut self, tokens: &[Token], watch: &mut Watch<'_>) -> Read {
         let pairs = self.held.iter().zip(tokens);
         let common = pairs.take_while(|(held, token)| held == token).count();
-        self.keep(common.min(tokens.len().saturating_sub(1)));
-        while self.held.len() < tokens.len() {
-            let chunk = tokens[self.held.len()..].iter().take(self.chunk.get());
-            let chunk: Vec<Token> = chunk.copied().collect();
-            self.read_on(&chunk);
+        let kept = common.min(tokens.len().saturating_sub(1));
+        self.keep(kept);
+        self.read_in_parts(&tokens[kept..], watch)
+    }
+
+    /// Reads tokens after those that are held, not too many at once.
+    pub(crate) fn read_in_parts(&mut self, tokens: &[Token], watch: &mut Watch<'_>) -> Read {
+        let end = self.held.len() + tokens.len();
+        for part in tokens.chunks(self.chunk.get()) {
+            self.read_on(part);
             let event = Event::Read { tokens: self.held.len() };
-            if self.held.len() < tokens.len() && watch(event) == Flow::Cancel {
+            if self.held.len() < end && watch(event) == Flow::Cancel {
                 return Read::Cancelled;
             }
         }

@@ -17,6 +17,8 @@ use crate::messages::Message;
 pub const ALLOWED_VALUES_MAX: usize = 256;
 /// The most bytes of one of them.
 pub const ALLOWED_VALUE_BYTES_MAX: usize = 1_024;
+/// The most bytes of all of them: reading them is about as much work as reading a full context.
+pub const ALLOWED_VALUES_BYTES_MAX: usize = 8_192;
 /// The most addresses in `mcpServerUrls`.
 pub const MCP_SERVERS_MAX: usize = 16;
 /// The most bytes of one of them.
@@ -209,8 +211,17 @@ fn check_allowed_values(values: &[String]) -> Result<(), Refused> {
             return Err(Refused::new(path, format_args!("{value:?}"), expected));
         }
         if values.iter().take(index).any(|earlier| earlier == value) {
-            return Err(Refused::new(path, format_args!("{value:?} twice"), "every value once"));
+            return Err(Refused::new(
+                path,
+                format_args!("{value:?} twice"),
+                "every value once",
+            ));
         }
+    }
+    let bytes = values.iter().map(String::len).fold(0, usize::saturating_add);
+    if bytes > ALLOWED_VALUES_BYTES_MAX {
+        let expected = format!("at most {ALLOWED_VALUES_BYTES_MAX} bytes in all values together");
+        return Err(Refused::new(FIELD, format_args!("{bytes} bytes"), expected));
     }
     Ok(())
 }

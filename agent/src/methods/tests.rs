@@ -98,7 +98,7 @@ fn integers_are_found_as_the_document_says() {
 fn the_limits_of_the_document_are_those_of_the_code() {
     let limits = [
         vec![ENVELOPE_BYTES_MAX],
-        vec![ALLOWED_VALUES_MAX, ALLOWED_VALUE_BYTES_MAX],
+        vec![ALLOWED_VALUES_MAX, ALLOWED_VALUE_BYTES_MAX, ALLOWED_VALUES_BYTES_MAX],
         vec![MESSAGES_MAX],
         vec![CALL_ID_BYTES_MAX],
         vec![MCP_SERVERS_MAX, MCP_SERVER_URL_BYTES_MAX],

@@ -15,6 +15,7 @@ ENVELOPE_BYTES_MAX = 4 * 1024 * 1024
 PROMPT_BYTES_MAX = 16384
 ALLOWED_VALUES_MAX = 256
 ALLOWED_VALUE_BYTES_MAX = 1024
+ALLOWED_VALUES_BYTES_MAX = 8192
 MCP_SERVERS_MAX = 16
 MCP_SERVER_URL_BYTES_MAX = 2048
 MESSAGES_MAX = 1024
@@ -209,6 +210,10 @@ def allowed_values(field, values):
         if not value or BLANK_AT_AN_END.match(value):
             expected = "a text that neither is empty nor begins or ends with white space"
             raise FieldError(f"{field}[{index}]", repr(value), expected)
+    size = sum(len(value.encode()) for value in values)
+    if size > ALLOWED_VALUES_BYTES_MAX:
+        expected = f"at most {ALLOWED_VALUES_BYTES_MAX} bytes in all values together"
+        raise FieldError(field, f"{size} bytes", expected)
     return once(field, list(values))
 
 

@@ -125,6 +125,10 @@ impl Forward {
             normalise(self.level, state, &weights.norm, shape.norm_epsilon, normal);
             self.work.activation.set(shape.width, &self.work.normal);
             self.product(weights.output(), |work| &mut work.scores);
+            if count > 1 {
+                // As much memory as the scores, which only a choice needs.
+                self.work.tiles = Vec::new();
+            }
             std::mem::take(&mut self.work.scores)
         })
     }

@@ -1,6 +1,8 @@
 //! Answers: their bounds, how they end, and what is told on the way.
 
-use infer::{AnswerError, End, Event, Flow, Limits, Role, Turn};
+use std::sync::Arc;
+
+use infer::{AnswerError, End, Event, Flow, Grammars, Limits, Prompt, Role, Session, Turn, Watch};
 
 use crate::support::{self, CONTEXT, asked, generate, model};
 
@@ -74,7 +76,7 @@ fn the_texts_of_turns_cannot_become_control_tokens() {
     for role in [Role::System, Role::User, Role::Assistant, Role::Tool] {
         let plain = model.prompt(&[Turn { role, text: "a" }]);
         let prompt = model.prompt(&[Turn { role, text: forged }]);
-        let controls = |prompt: &infer::Prompt| {
+        let controls = |prompt: &Prompt| {
             let tokens = prompt.tokens().iter();
             tokens.filter(|token| model.tokenizer().is_control(**token)).count()
         };
@@ -128,7 +130,7 @@ fn a_choice_is_the_text_with_the_highest_mean_likelihood() {
 }
 
 /// The same, token by token from fresh scores.
-fn mean_likelihood(session: &mut infer::Session, prompt: &[infer::Token], text: &str) -> f64 {
+fn mean_likelihood(session: &mut Session, prompt: &[infer::Token], text: &str) -> f64 {
     let tokens = session.model().tokenizer().encode(text);
     let mut all = prompt.to_vec();
     let mut sum = 0.0;
@@ -154,6 +156,68 @@ fn nothing_cannot_be_chosen() {
     let mut choose = |texts: &[&str]| session.choose(&prompt, texts, &mut |_| Flow::Continue);
     assert_eq!(choose(&[]), Err(AnswerError::LabelEmpty { at: 0, count: 0 }));
     assert_eq!(choose(&["a", ""]), Err(AnswerError::LabelEmpty { at: 1, count: 2 }));
+}
+
+/// What happens in a session that reads at most eight tokens at once.
+fn events(happens: impl FnOnce(&mut Session, &Prompt, &mut Watch<'_>)) -> Vec<Option<usize>> {
+    let (mut session, prompt) = asked("which?");
+    session.read_at_once(8.try_into().unwrap());
+    // What comes before is read already.
+    session.scores(prompt.tokens()).unwrap();
+    let mut events = Vec::new();
+    happens(&mut session, &prompt, &mut |event| {
+        events.push(match event {
+            Event::Read { tokens } => Some(tokens - prompt.tokens().len()),
+            Event::Token { .. } => None,
+        });
+        if events.len() == 100 { Flow::Cancel } else { Flow::Continue }
+    });
+    events
+}
+
+#[test]
+fn a_long_text_is_weighed_in_parts_and_can_be_given_up_after_each() {
+    let text = "x".repeat(20);
+    let weighed = events(|session, prompt, watch| {
+        assert!(session.choose(prompt, &[&text, "ab"], watch).unwrap().is_some());
+    });
+    assert_eq!(weighed, [Some(8), Some(16), Some(20), Some(2)]);
+    let long = "x".repeat(200);
+    let mut parts = 0;
+    let weighed = events(|session, prompt, watch| {
+        let given_up = session.choose(prompt, &[&long], &mut |event| {
+            parts += 1;
+            if parts == 3 { Flow::Cancel } else { watch(event) }
+        });
+        assert_eq!(given_up, Ok(None));
+    });
+    assert_eq!(weighed, [Some(8), Some(16)]);
+}
+
+#[test]
+fn a_choice_is_the_same_however_much_is_read_at_once() {
+    let texts = ["x".repeat(70), "the other and on and on".to_owned(), "an".to_owned()];
+    let texts = texts.each_ref().map(String::as_str);
+    let choices = [1, 3, 64, 1_000].map(|tokens: usize| {
+        let (mut session, prompt) = asked("which?");
+        session.read_at_once(tokens.try_into().unwrap());
+        let choice = session.choose(&prompt, &texts, &mut |_| Flow::Continue).unwrap().unwrap();
+        choice.scores.into_iter().map(f64::to_bits).collect::<Vec<_>>()
+    });
+    assert_eq!(choices, choices.each_ref().map(|_| choices[3].clone()));
+}
+
+#[test]
+fn what_a_grammar_leaves_no_choice_about_is_read_in_parts() {
+    let texts = ["a", "b"].map(|end| format!("{}{end}", "x".repeat(20)));
+    let happened = events(|session, prompt, watch| {
+        let grammars = Grammars::new(Arc::clone(session.model())).unwrap();
+        let grammar = grammars.one_of(&[&texts[0], &texts[1]]).unwrap();
+        let answer = session.generate(prompt, &limits(50), Some(&grammar), watch).unwrap();
+        assert!(texts.contains(&answer.text), "{answer:?}");
+    });
+    let read: Vec<_> = happened.into_iter().flatten().collect();
+    assert_eq!(read, [8, 16]);
 }
 
 #[test]

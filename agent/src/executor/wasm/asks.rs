@@ -9,7 +9,7 @@ use super::fuel::WORK_FUEL;
 use super::imports::Import;
 use crate::executor::{Agent, Form, Scope, Verdict};
 use crate::messages::{Constraint, Message, Role};
-use crate::methods::Schema;
+use crate::methods::{ALLOWED_VALUE_BYTES_MAX, ALLOWED_VALUES_BYTES_MAX, Schema};
 use crate::tools::canonical_json;
 
 /// The most bytes of a line for the receipt, and of the reason of a failure.
@@ -22,6 +22,9 @@ const WORKS_MAX: u32 = 1_000;
 const OUTPUT_TOKENS_MAX: u32 = 4_096;
 /// The most texts of which the model may have to choose one.
 const CHOICES_MAX: usize = 64;
+/// The most bytes of one of them, and of all of them, as of the allowed values of requests.
+const CHOICE_BYTES_MAX: usize = ALLOWED_VALUE_BYTES_MAX;
+const CHOICES_BYTES_MAX: usize = ALLOWED_VALUES_BYTES_MAX;
 
 /// What a program has asked for.
 #[derive(Debug, Default)]
@@ -117,11 +120,9 @@ fn infer(ask: Infer, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End>
     let form = match (schema, choices) {
         (None, None) => Form::Plain(Constraint::Free),
         (Some(schema), None) => Form::Schema(held(&schema)?),
-        (None, Some(choices)) if (1..=CHOICES_MAX).contains(&choices.len()) => {
+        (None, Some(choices)) => {
+            check_choices(&choices)?;
             Form::Plain(Constraint::OneOf(choices))
-        }
-        (None, Some(_)) => {
-            return Err(End::Failure(format!("infer: choices are none of 1 to {CHOICES_MAX}")));
         }
         (Some(_), Some(_)) => return Err("infer: both schema and choices".into()),
     };
@@ -141,6 +142,22 @@ fn infer(ask: Infer, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End>
         "outputTokens": before.output_tokens.saturating_sub(after.output_tokens),
         "finish": if is_cut { "length" } else { "stop" },
     }))
+}
+
+fn check_choices(choices: &[String]) -> Result<(), End> {
+    if !(1..=CHOICES_MAX).contains(&choices.len()) {
+        return Err(End::Failure(format!("infer: choices are none of 1 to {CHOICES_MAX}")));
+    }
+    if !choices.iter().all(|text| (1..=CHOICE_BYTES_MAX).contains(&text.len())) {
+        let text = format!("infer: a choice has none of 1 to {CHOICE_BYTES_MAX} bytes");
+        return Err(End::Failure(text));
+    }
+    let bytes = choices.iter().map(String::len).fold(0, usize::saturating_add);
+    if bytes > CHOICES_BYTES_MAX {
+        let text = format!("infer: choices have more than {CHOICES_BYTES_MAX} bytes");
+        return Err(End::Failure(text));
+    }
+    Ok(())
 }
 
 /// The one form of a schema, to which a model is held. A schema of a stranger must keep the rules of those

@@ -8,8 +8,8 @@ use super::*;
 use crate::messages::{Message, Role};
 use crate::methods::tests::{said, text_of, vectors_of};
 use crate::methods::{
-    ALLOWED_VALUE_BYTES_MAX, ALLOWED_VALUES_MAX, Declaration, Integer, MCP_SERVER_URL_BYTES_MAX,
-    MCP_SERVERS_MAX,
+    ALLOWED_VALUE_BYTES_MAX, ALLOWED_VALUES_BYTES_MAX, ALLOWED_VALUES_MAX, Declaration, Integer,
+    MCP_SERVER_URL_BYTES_MAX, MCP_SERVERS_MAX,
 };
 
 fn string_ask(prompt: &str, allowed_values: Vec<String>) -> Ask {
@@ -129,6 +129,13 @@ fn limits_of_lists_are_held() {
     let long = |bytes: usize| Request::new(string_ask("", vec!["x".repeat(bytes)]));
     assert!(long(ALLOWED_VALUE_BYTES_MAX).is_ok());
     assert_eq!(long(ALLOWED_VALUE_BYTES_MAX + 1).unwrap_err().expected, "at most 1024 bytes");
+    let together = |last: usize| {
+        let values = (0..8_u8).map(|it| char::from(b'a' + it).to_string().repeat(1_000));
+        Request::new(string_ask("", values.chain(["x".repeat(last)]).collect()))
+    };
+    assert!(together(ALLOWED_VALUES_BYTES_MAX - 8_000).is_ok());
+    let refused = together(ALLOWED_VALUES_BYTES_MAX - 7_999).unwrap_err();
+    assert_eq!(refused.expected, "at most 8192 bytes in all values together");
 
     let servers = |urls: Vec<String>| Request::new(tools_ask(urls, 3));
     let urls = |count: usize| (0..count).map(|number| format!("http://{number}")).collect();

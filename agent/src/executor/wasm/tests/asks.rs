@@ -111,6 +111,22 @@ fn a_model_is_held_to_the_one_form_of_a_schema() {
 }
 
 #[test]
+fn choices_have_so_many_bytes_at_most() {
+    let choose = |choices: Vec<String>| {
+        told("infer", &json!({"prompt": "a", "maxOutputTokens": 1, "choices": choices}), &[])
+    };
+    let of = |bytes: usize| "7".repeat(bytes);
+    assert!(choose(vec![of(1_024), of(1)]).is_ok());
+    for (choices, reason) in [
+        (vec![of(1_025)], "a choice has none of 1 to 1024 bytes"),
+        (vec![of(1), String::new()], "a choice has none of 1 to 1024 bytes"),
+        ([vec![of(1_024); 8], vec![of(1)]].concat(), "choices have more than 8192 bytes"),
+    ] {
+        assert_eq!(choose(choices), Err(format!("infer: {reason}")));
+    }
+}
+
+#[test]
 fn a_member_that_cannot_ask_its_model_is_unable_whatever_the_program_does() {
     let ask = json!({"prompt": "machine", "maxOutputTokens": 1});
     assert_eq!(told("infer", &ask, &[]), Err("unable: the machine is too small".to_owned()));
