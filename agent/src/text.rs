@@ -1,4 +1,8 @@
-//! Texts within bounds.
+//! Texts within bounds, and their words.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// Before the reason why there is no more of an answer.
 pub const CUT_OFF: &str = "[cut off: ";
@@ -11,6 +15,21 @@ pub fn cut(text: &str, bytes_max: usize) -> &str {
         end = end.saturating_sub(1);
     }
     text.get(..end).unwrap_or_default()
+}
+
+/// Whether a character is a letter or a numeral of any script.
+///
+/// The table is that of the crate `regex`, which Cargo.lock fixes: with the compiler's own, a model would
+/// read other words in programs of other compilers.
+#[must_use]
+pub fn is_of_word(character: char) -> bool {
+    static OTHERS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^[\p{Alphabetic}\p{N}]$").expect("the pattern is a constant that is tested")
+    });
+    if character.is_ascii() {
+        return character.is_ascii_alphanumeric();
+    }
+    OTHERS.is_match(character.encode_utf8(&mut [0; 4]))
 }
 
 /// An error with its causes, outermost first.

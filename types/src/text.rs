@@ -106,6 +106,45 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
+/// A text in quotes, for messages that others must come to as well.
+///
+/// `Debug` writes it so, too, but what it escapes changes with the compiler's version of Unicode; here it is
+/// what [`is_unsafe`] says.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        self.0.chars().try_for_each(|character| write_quoted(f, character, '"'))?;
+        f.write_char('"')
+    }
+}
+
+/// A character in quotes, as [`Quoted`] writes texts.
+#[derive(Clone, Copy, Debug)]
+pub struct QuotedChar(pub char);
+
+impl fmt::Display for QuotedChar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('\'')?;
+        write_quoted(f, self.0, '\'')?;
+        f.write_char('\'')
+    }
+}
+
+fn write_quoted(f: &mut fmt::Formatter<'_>, character: char, quote: char) -> fmt::Result {
+    match character {
+        '\0' => f.write_str("\\0"),
+        '\t' => f.write_str("\\t"),
+        '\n' => f.write_str("\\n"),
+        '\r' => f.write_str("\\r"),
+        other if other == quote || other == '\\' => write!(f, "\\{other}"),
+        other if is_unsafe(other) => write!(f, "\\u{{{:x}}}", u32::from(other)),
+        other => f.write_char(other),
+    }
+}
+
 /// A character in JSON's escaped form: `\u202e`, or `\udb40\udc41` for a character beyond the first
 /// plane.
 #[derive(Clone, Copy, Debug)]

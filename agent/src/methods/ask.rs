@@ -3,6 +3,7 @@
 
 use types::json::{Json, ObjectWriter};
 use types::params::MAX_STEPS_MAX;
+use types::text::Quoted;
 
 use super::conversation::{self, Dialect};
 use super::functions::{Declaration, Functions};
@@ -208,12 +209,12 @@ fn check_allowed_values(values: &[String]) -> Result<(), Refused> {
         // The output is trimmed before it is compared, so such a value could never be the answer.
         if value.trim() != value || value.is_empty() {
             let expected = "a text that neither is empty nor begins or ends with white space";
-            return Err(Refused::new(path, format_args!("{value:?}"), expected));
+            return Err(Refused::new(path, Quoted(value), expected));
         }
         if values.iter().take(index).any(|earlier| earlier == value) {
             return Err(Refused::new(
                 path,
-                format_args!("{value:?} twice"),
+                format_args!("{} twice", Quoted(value)),
                 "every value once",
             ));
         }

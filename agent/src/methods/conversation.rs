@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use types::json::{self, Json, ObjectWriter};
+use types::text::Quoted;
 
 use super::members::{self, Members};
 use super::path::Path;
@@ -84,7 +85,7 @@ fn read_message(
         }
         ("assistant", Dialect::Chat | Dialect::Tools) => plain(Role::Assistant),
         ("tool", Dialect::Tools) => read_result(text_field, text),
-        _ => Err(Refused::new(role_field, format_args!("{role:?}"), dialect.roles())),
+        _ => Err(Refused::new(role_field, Quoted(role), dialect.roles())),
     }
 }
 
@@ -228,7 +229,7 @@ pub(super) fn open_calls<'a>(
         let path = || format!("{field}[{index}]");
         if let Some(id) = &message.tool_call_id {
             if !open.iter().any(|call| call.id == *id) {
-                let got = format_args!("a result for {id:?}");
+                let got = format_args!("a result for {}", Quoted(id));
                 return Err(Refused::new(path(), got, waiting(&open)));
             }
             open.retain(|call| call.id != *id);
@@ -240,7 +241,7 @@ pub(super) fn open_calls<'a>(
         }
         for call in &message.tool_calls {
             if !seen.insert(call.id.as_str()) {
-                let got = format_args!("{:?} twice", call.id);
+                let got = format_args!("{} twice", Quoted(&call.id));
                 return Err(Refused::new(path(), got, "ids of calls that are all different"));
             }
             open.push(call);
@@ -254,7 +255,7 @@ fn waiting(open: &[&ToolCall]) -> String {
     if open.is_empty() {
         return "a call that waits for a result".to_owned();
     }
-    let ids: Vec<_> = open.iter().take(8).map(|call| format!("{:?}", call.id)).collect();
+    let ids: Vec<_> = open.iter().take(8).map(|call| Quoted(&call.id).to_string()).collect();
     format!("a result for {}", ids.join(", "))
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt, Specifier};
 use alloy_json_abi::Function as Abi;
 use serde_json::{Map, Value, json};
+use types::text::{Quoted, shorten};
 
 use super::abi;
 use super::refused::{Refused, bytes_at_most, entries_at_most};
@@ -115,15 +116,16 @@ impl Functions {
     /// # Errors
     /// A sentence for the model: the argument, its value, and what was expected.
     pub fn encode(&self, name: &str, arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
-        let function = self.find(name).ok_or_else(|| format!("there is no function {name:?}"))?;
+        let function =
+            self.find(name).ok_or_else(|| format!("there is no function {}", Quoted(name)))?;
         let names: BTreeSet<&str> =
             function.parameters.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(unknown) = arguments.keys().find(|key| !names.contains(key.as_str())) {
             let known: Vec<_> = function.parameters.iter().map(|(name, _)| name.as_str()).collect();
             let known = if known.is_empty() { "no arguments".to_owned() } else { known.join(", ") };
             return Err(format!(
-                "{name} has no argument {:?}; it has {known}",
-                types::text::shorten(unknown)
+                "{name} has no argument {}; it has {known}",
+                Quoted(&shorten(unknown))
             ));
         }
         let value = |(parameter, of_type): &(String, DynSolType)| {

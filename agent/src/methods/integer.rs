@@ -4,6 +4,8 @@ use std::fmt;
 
 use alloy_primitives::{I256, U256};
 
+use crate::text;
+
 /// Decimal digits that any number below 10^77 has room in; 2^255 has 77.
 const DIGITS_MAX: usize = 77;
 
@@ -139,7 +141,7 @@ impl Numeral {
 
 /// What makes a word, or a number of another script, of the digits beside it.
 fn is_of_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
+    text::is_of_word(character) || character == '_'
 }
 
 fn run_of_digits(characters: &[char], start: usize) -> String {

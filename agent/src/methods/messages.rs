@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use types::json::{self, Json};
+use types::text::Quoted;
 
 use super::conversation::{self, CALL_ID_BYTES_MAX, MESSAGES_MAX};
 use super::functions::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX};
@@ -188,7 +189,7 @@ impl Messages {
             let path = format!("args.stop[{index}]");
             bytes_at_most(&path, stop, STOP_BYTES_MAX)?;
             if stop.is_empty() || stops.iter().take(index).any(|earlier| earlier == stop) {
-                return Err(Refused::new(path, format_args!("{stop:?}"), "some text, each once"));
+                return Err(Refused::new(path, Quoted(stop), "some text, each once"));
             }
         }
         Ok(())
@@ -304,7 +305,7 @@ fn read_choice(args: &Members<'_, '_, '_>) -> Result<ToolChoice, Refused> {
             "auto" => Ok(ToolChoice::Auto),
             "none" => Ok(ToolChoice::None),
             "required" => Ok(ToolChoice::Required),
-            other => Err(Refused::new(field, format_args!("{other:?}"), EXPECTED)),
+            other => Err(Refused::new(field, Quoted(other), EXPECTED)),
         },
         Json::Object(_) => {
             let object = Members::of(value, field)?.only(&["name"])?;
@@ -337,7 +338,7 @@ fn read_message(path: Path<'_>, item: &Json<'_>) -> Result<Message, Refused> {
         "tool" => (Role::Tool, &["role", "content", "toolCallId"]),
         other => {
             let expected = "system, user, assistant or tool";
-            return Err(Refused::new(object.field("role"), format_args!("{other:?}"), expected));
+            return Err(Refused::new(object.field("role"), Quoted(other), expected));
         }
     };
     let object = object.only(more)?;
@@ -409,7 +410,7 @@ fn check_name<'p>(field: impl Into<Path<'p>>, name: &str) -> Result<(), Refused>
     if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) {
         return Ok(());
     }
-    Err(Refused::new(field.into(), format_args!("{name:?}"), NAME))
+    Err(Refused::new(field.into(), Quoted(name), NAME))
 }
 
 fn check_id(field: &str, id: &str) -> Result<(), Refused> {

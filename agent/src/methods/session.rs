@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use types::RunStatus;
+use types::text::{Quoted, shorten};
 use types::tx::TOOL_CALLS_MAX;
 
 use super::answer::{ANSWER_BYTES_MAX, Answer, HandBack, PendingCall, Reason};
@@ -281,8 +282,9 @@ impl AgentSession {
                 if values.iter().any(|value| value == trimmed) {
                     return self.ending(Reason::Stop, trimmed);
                 }
-                let shown = types::text::shorten(trimmed);
-                self.failure(&format!("the model's output is none of allowedValues: {shown:?}"))
+                let shown = shorten(trimmed);
+                let shown = Quoted(&shown);
+                self.failure(&format!("the model's output is none of allowedValues: {shown}"))
             }
             Constraint::Integer { .. } => match Integer::first_in(text) {
                 Some(number) => {
@@ -290,8 +292,9 @@ impl AgentSession {
                     self.ending(Reason::Stop, &number.clamp(min, max).to_string())
                 }
                 None => {
-                    let shown = types::text::shorten(text.trim());
-                    self.failure(&format!("there is no integer in the model's output: {shown:?}"))
+                    let shown = shorten(text.trim());
+                    let shown = Quoted(&shown);
+                    self.failure(&format!("there is no integer in the model's output: {shown}"))
                 }
             },
         }
@@ -349,8 +352,8 @@ impl AgentSession {
 
     fn no_such_tool(&self, name: &str) -> String {
         let known: Vec<_> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let name = types::text::shorten(name);
-        format!("there is no tool {name:?}; there are {}", known.join(", "))
+        let name = shorten(name);
+        format!("there is no tool {}; there are {}", Quoted(&name), known.join(", "))
     }
 
     /// Takes the results of the calls of the last [`Move::Tools`], in their order. One that is

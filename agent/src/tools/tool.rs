@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use types::text::Quoted;
 
 use crate::messages::ToolSpec;
 
@@ -141,7 +142,8 @@ impl Failure {
     #[must_use]
     pub fn argument(name: &str, value: &str, expected: &str) -> Self {
         let value = shortened(value);
-        Self::new(Code::BadArguments, format!("argument {name} is {value:?}: expected {expected}"))
+        let value = Quoted(&value);
+        Self::new(Code::BadArguments, format!("argument {name} is {value}: expected {expected}"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::json::{Items, JsonError, JsonPlace, Located, Members, Value};
-use crate::text::shorten;
+use crate::text::{Quoted, shorten};
 use crate::{Code, Rejection};
 
 /// The first fault in a text.
@@ -50,7 +50,7 @@ impl From<Located> for MetadataFault {
                 (format!("at most {max} values"), format!("more at byte {at}"))
             }
             JsonError::DuplicateKey { key } => {
-                ("each key once".to_owned(), format!("{key:?} twice"))
+                ("each key once".to_owned(), format!("{} twice", Quoted(&key)))
             }
         };
         Self { path, rule: 1, expected, found }
@@ -86,7 +86,7 @@ impl<'t> Spot<'_, 't> {
     /// The fault that something else was expected than this value.
     pub(super) fn fault(&self, expected: impl Into<String>) -> MetadataFault {
         let found = match (self.value.as_str(), self.value.as_number()) {
-            (Some(text), _) => format!("{:?}", shorten(text)),
+            (Some(text), _) => Quoted(&shorten(text)).to_string(),
             (None, Some(literal)) => shorten(literal),
             (None, None) => self.value.kind().to_owned(),
         };

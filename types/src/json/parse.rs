@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::value::Json;
 use super::write::write_character;
+use crate::text::{Quoted, shorten};
 
 /// Why a text is not acceptable JSON.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -46,7 +47,7 @@ pub enum JsonError {
         at: usize,
     },
     /// An object has the same key twice.
-    #[error("duplicate key {key:?}")]
+    #[error("duplicate key {}", Quoted(key))]
     DuplicateKey {
         /// The key, shortened.
         key: String,
@@ -550,6 +551,6 @@ fn refuse_duplicates(members: &[(Cow<'_, str>, Json<'_>)]) -> Result<(), JsonErr
     };
     match duplicate {
         None => Ok(()),
-        Some(key) => Err(JsonError::DuplicateKey { key: crate::text::shorten(key) }),
+        Some(key) => Err(JsonError::DuplicateKey { key: shorten(key) }),
     }
 }

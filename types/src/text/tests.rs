@@ -1,6 +1,6 @@
 //! Fixed-size bytes as text and in binary, and values in messages.
 
-use super::{escaped, is_unsafe, printable, shorten};
+use super::{Quoted, QuotedChar, escaped, is_unsafe, printable, shorten};
 use crate::codec::{decode, encode};
 use crate::{Address, Hash, PublicKey, Signature};
 
@@ -10,6 +10,20 @@ fn messages_show_80_characters_and_nothing_that_drives_a_terminal() {
     assert_eq!(shorten(&"ț".repeat(80)), "ț".repeat(80));
     assert_eq!(shorten(&"ț".repeat(81)), format!("{}…", "ț".repeat(80)));
     assert_eq!(shorten("a\n\x1b[2Jb\u{85}"), "a\u{fffd}\u{fffd}[2Jb\u{fffd}");
+}
+
+#[test]
+fn quoted_texts_are_the_same_with_every_compiler() {
+    let ascii: String = (0..0x80).map(char::from).collect();
+    assert_eq!(Quoted(&ascii).to_string(), format!("{ascii:?}"));
+    for character in ascii.chars() {
+        assert_eq!(QuotedChar(character).to_string(), format!("{character:?}"));
+    }
+    // No letter yet, for private use, not seen by itself: compilers escape these, or did.
+    let others = "\u{378}\u{e000}\u{301}";
+    assert_eq!(Quoted(others).to_string(), format!("\"{others}\""));
+    assert_eq!(QuotedChar('\u{301}').to_string(), "'\u{301}'");
+    assert_eq!(Quoted("é\u{202e}\u{2028}").to_string(), r#""é\u{202e}\u{2028}""#);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn kind(name: &str, schema: &Value, dates: Dates) -> Option<Kind> {
     if text("type") != "string" {
         return None;
     }
-    let about = text("description").to_lowercase();
+    let about = text("description").to_ascii_lowercase();
     let digits: Vec<usize> = HEX_DIGITS
         .captures_iter(&about)
         .filter_map(|found| found.get(1)?.as_str().parse().ok())

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::text::is_of_word;
+
 /// Digits of addresses and of hashes.
 const KINDS: [(usize, &str); 2] = [(40, "ADDRESS"), (64, "HASH")];
 
@@ -56,8 +58,8 @@ pub(super) fn is_hex(word: &str, digits: usize) -> bool {
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let first = rest.chars().next()?.is_alphanumeric();
-        let end = rest.find(|letter: char| letter.is_alphanumeric() != first);
+        let first = is_of_word(rest.chars().next()?);
+        let end = rest.find(|letter: char| is_of_word(letter) != first);
         let (word, left) = rest.split_at(end.unwrap_or(rest.len()));
         rest = left;
         Some(word)

@@ -6,6 +6,7 @@ use super::arguments::{Dates, narrowed};
 use super::facts::Facts;
 use super::names::Names;
 use crate::messages::{Message, Role, ToolCall, ToolSpec};
+use crate::text::is_of_word;
 use crate::tools::tests::support::toolbox;
 
 const ADDRESS: &str = "94bf804c9f7d1e0c7a9b8d0f2b3c4d5e6f708192";
@@ -121,4 +122,18 @@ fn what_updates_something_is_no_date_in_runs() {
     assert_eq!(narrowed(&update, &messages, Dates::Letters), None);
     let narrow = narrowed(&update, &messages, Dates::Words).unwrap();
     assert_eq!(narrow.parameters["properties"], update.parameters["properties"]);
+}
+
+#[test]
+fn words_are_the_same_with_every_compiler() {
+    for letter in ['a', 'Z', '0', 'é', 'я', '中', '½', '٣', '\u{345}'] {
+        assert!(is_of_word(letter), "{letter:?}");
+    }
+    // The last is a letter from Unicode 17 on, which the table that is used does not know.
+    for other in ['_', '-', ' ', '。', '\u{301}', '\u{e000}', '\u{11de0}'] {
+        assert!(!is_of_word(other), "{other:?}");
+    }
+    let messages = [said(Role::User, "\u{11de0}7 and 8")];
+    let narrow = narrowed(&tool("chain_recent_blocks"), &messages, Dates::Letters).unwrap();
+    assert_eq!(narrow.parameters["properties"]["count"]["enum"], json!([7, 8]));
 }

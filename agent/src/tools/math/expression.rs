@@ -12,6 +12,8 @@
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
+use types::text::QuotedChar;
+
 use super::exact::{bounded, decimal, power, root};
 
 /// Nested parentheses, signs and exponents.
@@ -74,7 +76,8 @@ impl<'a> Reader<'a> {
     }
 
     fn syntax(&mut self, expected: &'static str) -> MathFault {
-        let found = self.peek().map_or_else(|| "the end".to_owned(), |it| format!("{it:?}"));
+        let found =
+            self.peek().map_or_else(|| "the end".to_owned(), |it| QuotedChar(it).to_string());
         let at = self.text[..self.at].chars().count() + 1;
         MathFault::Syntax { at, found, expected }
     }

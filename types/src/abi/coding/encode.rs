@@ -8,7 +8,7 @@ use super::integer::{self, Word};
 use super::shape::{Form, Items, Shape, WORD};
 use crate::Address;
 use crate::json::{Json, JsonPlace};
-use crate::text::shorten;
+use crate::text::{Quoted, shorten};
 
 /// The bytes of values, at most `room`.
 pub(super) fn encode(
@@ -239,7 +239,7 @@ fn written(given: &Json<'_>) -> String {
             given.write_to(&mut text);
             text
         }
-        Json::String(text) => format!("{:?}", shorten(text)),
+        Json::String(text) => Quoted(&shorten(text)).to_string(),
     }
 }
 
