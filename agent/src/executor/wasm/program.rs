@@ -91,7 +91,7 @@ fn config() -> Config {
         .wasm_mutable_global(true)
         .wasm_sign_extension(true)
         .wasm_saturating_float_to_int(true)
-        .wasm_multi_value(true)
+        .wasm_multi_value(false)
         .wasm_bulk_memory(true)
         .wasm_multi_memory(false)
         .wasm_reference_types(false)

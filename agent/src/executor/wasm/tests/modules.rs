@@ -68,6 +68,10 @@ fn what_the_runtime_does_not_have_is_refused() {
             "i64.const 32",
             "constant expression",
         ),
+        // The types of these blocks are among the types of functions.
+        ("", "(i32.const 1) (block (param i32) drop) i64.const 32", "multi-value"),
+        ("", "(i32.const 1) (loop (param i32) drop) i64.const 32", "multi-value"),
+        ("", "(block (result i64 i64) unreachable) unreachable", "results of a type"),
         ("", "(drop (i32.atomic.load (i32.const 0))) i64.const 32", "threads"),
         ("(memory $m i64 1)", "i64.const 32", ""),
     ] {
@@ -86,6 +90,10 @@ fn parts_that_are_too_large_are_refused() {
     refused(&module(&locals, "i64.const 32"), "1025 locals of a function");
     let values = format!("(func {})", "(param i64)".repeat(33));
     refused(&module(&values, "i64.const 32"), "33 parameters of a type");
+    refused(&module("(func (result i64 i64) unreachable)", "i64.const 32"), "2 results of a type");
+    let elements = format!("(func $f) (elem func {})", "$f ".repeat(8_192));
+    let twice = format!("{elements} {}", elements.replace("(func $f)", "(elem func $f)"));
+    refused(&module(&twice, "i64.const 32"), "16385 elements of the segments");
     let body = "(drop (i32.const 1))".repeat(100_000);
     refused(&module("", &format!("{body} i64.const 32")), "bytes of a function");
     let full = |bytes: usize| {
