@@ -10,7 +10,7 @@ use wasmi::{
 use super::asks;
 use super::cache::Cache;
 use super::end::End;
-use super::fuel::{ASK_FUEL, FUEL_PER_BYTE_PASSED};
+use super::fuel::{ASK_FUEL, FUEL_PER_BYTE_PASSED, FUEL_PER_PROGRAM_BYTE};
 use super::imports::Ask;
 use super::limiter::Room;
 use crate::executor::{Agent, Halt, Limit, Scope};
@@ -47,17 +47,19 @@ enum Stand {
 }
 
 impl<'g, 's> Guest<'g, 's> {
-    /// Compiles the program unless that was done before, and gives it its memory.
+    /// Compiles the program unless that was done before, and gives it its memory. What its bytes burn comes
+    /// first: no program that a call cannot pay for keeps a member busy.
     pub(super) fn begin(
         cache: &Cache,
         bytes: &[u8],
         agent: &'g Agent,
         scope: &'g mut Scope<'s>,
     ) -> Result<Self, End> {
+        scope.burn(FUEL_PER_PROGRAM_BYTE.saturating_mul(bytes.len() as u64))?;
         let Ok(program) = cache.program(bytes) else {
             return Err("the program is no module of wasm-1".into());
         };
-        scope.burn(program.fuel)?;
+        scope.burn(program.memory_fuel)?;
         let mut store = Store::new(&program.engine, Room::default());
         store.limiter(|room| room);
         let begun = guarded(|| program.linker.instantiate_and_start(&mut store, &program.module))?;

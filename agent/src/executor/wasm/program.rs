@@ -7,7 +7,7 @@ use wasmi::{
     OperatorCost, ValType,
 };
 
-use super::fuel::{CALL_FUEL, FUEL_PER_PROGRAM_BYTE, MEMORY_BYTES_PER_FUEL};
+use super::fuel::{CALL_FUEL, MEMORY_BYTES_PER_FUEL};
 use super::limiter::Room;
 use super::{bounds, imports};
 
@@ -28,8 +28,8 @@ pub(super) struct Program {
     pub(super) engine: Engine,
     pub(super) module: Module,
     pub(super) linker: Linker<Room>,
-    /// What beginning with it burns.
-    pub(super) fuel: u64,
+    /// What its memory burns at the start.
+    pub(super) memory_fuel: u64,
 }
 
 /// Checks a program as an executor does before it runs it.
@@ -72,9 +72,9 @@ impl Program {
         let Some(ExternType::Memory(memory)) = module.get_export("memory") else {
             return Err(Refused("it exports no memory with the name memory".to_owned()));
         };
-        let code = FUEL_PER_PROGRAM_BYTE.saturating_mul(bytes.len() as u64);
-        let pages = memory.minimum().saturating_mul(65_536 / u64::from(MEMORY_BYTES_PER_FUEL));
-        Ok(Self { engine, module, linker, fuel: code.saturating_add(pages) })
+        let page_fuel = 65_536 / u64::from(MEMORY_BYTES_PER_FUEL);
+        let memory_fuel = memory.minimum().saturating_mul(page_fuel);
+        Ok(Self { engine, module, linker, memory_fuel })
     }
 }
 

@@ -3,8 +3,10 @@
 use super::*;
 use crate::executor::tests::CONTEXT;
 use crate::executor::wasm::cache::Cache;
+use crate::executor::wasm::end::End;
+use crate::executor::wasm::fuel::FUEL_PER_PROGRAM_BYTE;
 use crate::executor::wasm::guest::Guest;
-use crate::executor::{Meter, Scope};
+use crate::executor::{Halt, Limit, Meter, Scope};
 
 /// Copies memory, grows it, calls, computes and asks for its context.
 fn busy() -> Vec<u8> {
@@ -63,9 +65,7 @@ fn a_program_that_was_compiled_before_burns_the_same() {
     let member = member().with_program(&agent, &busy());
     let (first, second) = (member.call(&agent, LIMITS), member.call(&agent, LIMITS));
     assert_eq!(first, second);
-    assert!(
-        first.answer.usage.fuel > super::super::fuel::FUEL_PER_PROGRAM_BYTE * busy().len() as u64
-    );
+    assert!(first.answer.usage.fuel > FUEL_PER_PROGRAM_BYTE * busy().len() as u64);
 }
 
 #[test]
@@ -88,6 +88,36 @@ fn what_a_nested_program_burns_is_missing_to_the_outer_one() {
     let (_, with_all) = spent(u32::MAX);
     assert_eq!(with_all.reason.as_deref(), Some("the limit fuel of the call is reached"));
     assert_eq!(with_all.answer.usage, LIMITS.usage);
+}
+
+#[test]
+fn a_program_that_a_call_cannot_pay_for_is_not_compiled() {
+    let (program, cache) = (busy(), Cache::default());
+    let bytes_fuel = FUEL_PER_PROGRAM_BYTE * program.len() as u64;
+    for (fuel, compiled) in [(bytes_fuel - 1, 0), (bytes_fuel, 1)] {
+        let end = begun(&cache, &program, fuel).expect_err("too little fuel");
+        assert!(matches!(end, End::Halt(Halt::Exhausted(Limit::Fuel))), "{end:?}");
+        assert_eq!(cache.len(), compiled);
+    }
+}
+
+#[test]
+fn what_is_no_module_burns_its_bytes_and_fails_as_ever() {
+    let bytes = b"%PDF-1.4, not a module";
+    let reason = "the program is no module of wasm-1";
+    assert_eq!(fails(bytes, reason).answer.usage.fuel, 10 * bytes.len() as u64);
+    let executed = run_within(bytes, fuelled(10 * bytes.len() as u64 - 1));
+    assert_eq!(executed.reason.as_deref(), Some("the limit fuel of the call is reached"));
+}
+
+/// Begins with a program, with so much fuel.
+fn begun(cache: &Cache, program: &[u8], fuel: u64) -> Result<(), End> {
+    let agent = agent("alone", "uint256", &[]);
+    let member = member().with_program(&agent, program);
+    let mut meter = Meter::new(fuelled(fuel).usage);
+    let stop = never();
+    let mut scope = Scope::new(&member.executors, &member.library, &mut meter, &CONTEXT, &stop);
+    Guest::begin(cache, program, &agent, &mut scope).map(|_| ())
 }
 
 #[test]
