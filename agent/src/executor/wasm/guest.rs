@@ -13,6 +13,7 @@ use super::end::End;
 use super::fuel::{ASK_FUEL, FUEL_PER_BYTE_PASSED, FUEL_PER_PROGRAM_BYTE};
 use super::imports::Ask;
 use super::limiter::Room;
+use super::program::Refused;
 use crate::executor::{Agent, Halt, Limit, Scope};
 
 /// After how much fuel a program is asked whether it is time to stop: some hundredths of a second.
@@ -56,9 +57,10 @@ impl<'g, 's> Guest<'g, 's> {
         scope: &'g mut Scope<'s>,
     ) -> Result<Self, End> {
         scope.burn(FUEL_PER_PROGRAM_BYTE.saturating_mul(bytes.len() as u64))?;
-        let Ok(program) = cache.program(bytes) else {
-            return Err("the program is no module of wasm-1".into());
-        };
+        let program = cache.program(bytes).map_err(|refused| match refused {
+            Refused::Invalid(_) => "the program is no module of wasm-1".into(),
+            Refused::Short => short(),
+        })?;
         scope.burn(program.memory_fuel)?;
         let mut store = Store::new(&program.engine, Room::default());
         store.limiter(|room| room);

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use wasmi::errors::ErrorKind;
 use wasmi::{
     CompilationMode, Config, CustomFuelCosts, Engine, ExternType, FuncType, Linker, Module,
     OperatorCost, ValType,
@@ -16,10 +17,19 @@ const DEPTH_MAX: usize = 1_024;
 /// The most bytes of what they compute with.
 const STACK_BYTES_MAX: usize = 1024 * 1024;
 
-/// Why a program is none of `wasm-1`; for members that says it all, what is in it is for its author.
+/// Why a program was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the program is no module of wasm-1: {0}")]
-pub struct Refused(String);
+pub enum Refused {
+    /// It is none of `wasm-1`; for members that says it all, what is in the text is for its author.
+    #[error("the program is no module of wasm-1: {0}")]
+    Invalid(String),
+    /// This machine has not enough memory for it; others may have.
+    #[error("this machine has not enough memory for the program")]
+    Short,
+}
+
+/// What the interpreter says when it has no more memory; the type of this error is not public.
+const OUT_OF_MEMORY: &str = "ran out of system memory during translation";
 
 /// A compiled program.
 #[derive(Debug)]
@@ -42,35 +52,34 @@ pub fn check(bytes: &[u8]) -> Result<(), Refused> {
 
 impl Program {
     pub(super) fn compile(bytes: &[u8]) -> Result<Self, Refused> {
-        bounds::check(bytes).map_err(Refused)?;
+        bounds::check(bytes).map_err(Refused::Invalid)?;
         // The interpreter panics where it meets what its own checks should have refused.
         let compiled = catch_unwind(AssertUnwindSafe(|| Self::compile_checked(bytes)));
-        compiled.unwrap_or_else(|_| Err(Refused("the interpreter cannot read it".to_owned())))
+        compiled.unwrap_or_else(|_| Err(invalid("the interpreter cannot read it")))
     }
 
     fn compile_checked(bytes: &[u8]) -> Result<Self, Refused> {
         let engine = Engine::new(&config());
-        let refused = |error: wasmi::Error| Refused(error.to_string());
-        let module = Module::new(&engine, bytes).map_err(refused)?;
+        let module = Module::new(&engine, bytes).map_err(|error| refused(&error))?;
         let mut linker = Linker::new(&engine);
-        imports::define(&mut linker).map_err(refused)?;
+        imports::define(&mut linker).map_err(|error| refused(&error))?;
         for import in module.imports() {
             let (space, name) = (import.module(), import.name());
             let offered = imports::signature(space, name)
-                .ok_or_else(|| Refused(format!("nobody offers the import {space}.{name}")))?;
+                .ok_or_else(|| invalid(format!("nobody offers the import {space}.{name}")))?;
             let ExternType::Func(found) = import.ty() else {
-                return Err(Refused(format!("the import {space}.{name} is no function")));
+                return Err(invalid(format!("the import {space}.{name} is no function")));
             };
             if *found != offered {
                 let text = format!("the import {space}.{name} is {found:?}, expected {offered:?}");
-                return Err(Refused(text));
+                return Err(invalid(text));
             }
         }
         let (i32, i64) = (ValType::I32, ValType::I64);
         exports(&module, "alloc", &FuncType::new([i32], [i32]))?;
         exports(&module, "handle", &FuncType::new([i32, i32], [i64]))?;
         let Some(ExternType::Memory(memory)) = module.get_export("memory") else {
-            return Err(Refused("it exports no memory with the name memory".to_owned()));
+            return Err(invalid("it exports no memory with the name memory"));
         };
         let page_fuel = 65_536 / u64::from(MEMORY_BYTES_PER_FUEL);
         let memory_fuel = memory.minimum().saturating_mul(page_fuel);
@@ -78,10 +87,21 @@ impl Program {
     }
 }
 
+/// What the interpreter found, or that it ran out of memory.
+fn refused(error: &wasmi::Error) -> Refused {
+    let text = error.to_string();
+    let is_short = matches!(error.kind(), ErrorKind::Translation(_)) && text == OUT_OF_MEMORY;
+    if is_short { Refused::Short } else { Refused::Invalid(text) }
+}
+
+fn invalid(why: impl Into<String>) -> Refused {
+    Refused::Invalid(why.into())
+}
+
 fn exports(module: &Module, name: &str, expected: &FuncType) -> Result<(), Refused> {
     match module.get_export(name) {
         Some(ExternType::Func(found)) if found == *expected => Ok(()),
-        _ => Err(Refused(format!("it exports no function {name} of the type {expected:?}"))),
+        _ => Err(invalid(format!("it exports no function {name} of the type {expected:?}"))),
     }
 }
 

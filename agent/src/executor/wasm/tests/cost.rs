@@ -119,13 +119,3 @@ fn begun(cache: &Cache, program: &[u8], fuel: u64) -> Result<(), End> {
     let mut scope = Scope::new(&member.executors, &member.library, &mut meter, &CONTEXT, &stop);
     Guest::begin(cache, program, &agent, &mut scope).map(|_| ())
 }
-
-#[test]
-fn only_so_many_programs_stay_compiled() {
-    let cache = Cache::default();
-    for number in 0..70 {
-        let program = module("", &format!("i64.const {number}"));
-        assert!(cache.program(&program).is_ok());
-    }
-    assert_eq!(cache.len(), 64);
-}

@@ -2,6 +2,7 @@
 
 mod asks;
 mod attacks;
+mod cache;
 mod cost;
 mod examples;
 mod floats;
