@@ -11,7 +11,8 @@ use types::agent::{Executor, NESTING_MAX, PROGRAM_BYTES_MAX, Tool};
 use crate::chain::{Calls, ChainError};
 
 /// What all agents and programs may take of the memory, by the bytes of their texts: sixteen of the largest
-/// programs.
+/// programs. The programs of one call have the same bound (docs/market.md section 9.4): with all that it nests,
+/// an agent could have every member hold a gigabyte.
 const BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// What is kept.
@@ -69,13 +70,13 @@ impl AgentCache {
     }
 
     /// A version of an agent, with everything that its execution may need: the agents among its tools,
-    /// as deep as they nest, and their programs.
+    /// as deep as they nest, and their programs, if these have room together.
     ///
     /// # Errors
     /// [`Unfound`].
     pub async fn gather(&self, id: &Hash, version: &str) -> Result<(Arc<Agent>, Library), Unfound> {
         let agent = self.agent(id, version).await?;
-        let mut library = Library::default();
+        let (mut library, mut room) = (Library::default(), self.bytes_max);
         let mut level = vec![Arc::clone(&agent)];
         for _ in 0..NESTING_MAX {
             let mut nested = Vec::new();
@@ -83,7 +84,9 @@ impl AgentCache {
                 if let Executor::Wasm { blob_id, .. } = &agent.metadata.executor
                     && library.program(blob_id).is_none()
                 {
-                    library.add_program(blob_id.clone(), self.program(blob_id).await?);
+                    let program = self.program(blob_id).await?;
+                    room = room.checked_sub(program.len()).ok_or_else(|| self.too_many())?;
+                    library.add_program(blob_id.clone(), program);
                 }
                 for tool in &agent.metadata.tools {
                     if let Tool::Agent { id, version } = tool
@@ -98,6 +101,13 @@ impl AgentCache {
             level = nested;
         }
         Ok((agent, library))
+    }
+
+    fn too_many(&self) -> Unfound {
+        let most = self.bytes_max;
+        Unfound::Never(format!(
+            "the programs of the agent and of those it uses have more than {most} bytes"
+        ))
     }
 
     async fn agent(&self, id: &Hash, version: &str) -> Result<Arc<Agent>, Unfound> {

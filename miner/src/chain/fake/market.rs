@@ -76,6 +76,22 @@ impl FakeChain {
         agent_id
     }
 
+    /// An agent of the submitter that is a program, these bytes, and uses these tools.
+    pub(crate) fn add_program_agent(&self, name: &str, program: &[u8], tools: &[String]) -> Hash {
+        let blob = format!("blob-{name}");
+        for body in fixtures::blob(&blob, program) {
+            self.submit(&body);
+        }
+        let mut text: serde_json::Value = serde_json::from_str(&metadata(name, tools)).unwrap();
+        text["container_image"] = json!(format!("ombra-blob:{blob}"));
+        text["executor"] =
+            json!({ "kind": "wasm", "blobId": blob, "runtime": "wasm-1", "tools": tools });
+        let agent_id = compute_agent_id(&submitter().address(), name);
+        let metadata = text.to_string();
+        self.submit(&Body::AgentRegister(AgentRegister { agent_id, metadata }));
+        agent_id
+    }
+
     /// A miner with twice the least bond that offers to work.
     pub(crate) fn add_miner(&self, key: &Keypair) {
         self.fund(key.address(), 5 * MIN_BOND);

@@ -33,3 +33,21 @@ async fn an_agent_comes_with_those_that_it_uses_and_is_asked_for_once() {
     chain.state.lock().away = 0;
     assert!(matches!(agents.gather(&first, "2.0.0").await, Err(Unfound::Never(_))));
 }
+
+#[tokio::test]
+async fn the_programs_that_an_agent_may_need_have_room_together_or_none_is_executed() {
+    let chain = Arc::new(chain());
+    let inner = chain.add_program_agent("inner", &[1; 600], &[]);
+    let other = chain.add_program_agent("other", &[2; 600], &[]);
+    let tools = [inner, other].map(|id| format!("agent:{id}@1.0.0"));
+    let outer = chain.add_program_agent("outer", &[3; 800], &tools);
+    let calls: Arc<dyn Calls> = chain.clone();
+    let (_, library) =
+        AgentCache::with_room(Arc::clone(&calls), 2_000).gather(&outer, "1.0.0").await.unwrap();
+    for program in ["blob-inner", "blob-other", "blob-outer"] {
+        assert!(library.program(program).is_some(), "{program}");
+    }
+    let gathered = AgentCache::with_room(calls, 1_999).gather(&outer, "1.0.0").await;
+    let Err(Unfound::Never(why)) = gathered else { panic!("they have room") };
+    assert_eq!(why, "the programs of the agent and of those it uses have more than 1999 bytes");
+}
