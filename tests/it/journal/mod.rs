@@ -50,6 +50,8 @@ struct Stage {
     wire: Wire,
     tools: ToolServer,
     held: Arc<Breakpoint>,
+    /// Holds up the second call of [`Moment::CalledTwice`].
+    again: Arc<Breakpoint>,
     /// How its run is protected.
     protection: Protection,
 }
@@ -59,7 +61,8 @@ impl Stage {
     fn new(number: usize, node: &Node, folder: &Path, moment: &Moment) -> anyhow::Result<Self> {
         let (marks, held) = (Arc::new(Marks::default()), Arc::new(Breakpoint::default()));
         let wire = Wire::to(node.rpc, Arc::clone(&marks))?;
-        let tools = tools(moment, &marks, &held)?;
+        let again = Arc::default();
+        let tools = tools(moment, &marks, [&held, &again])?;
         let model = model(moment, &marks, &held)?;
         let requester = Requester::new(2 * number, node.rpc)?;
         let settings = format!(
@@ -71,7 +74,7 @@ impl Stage {
         );
         let home = MinerHome::new(folder, 2 * number + 1, wire.address, &settings)?;
         let protection = Protection::default();
-        Ok(Self { home, requester, wire, tools, held, protection })
+        Ok(Self { home, requester, wire, tools, held, again, protection })
     }
 
     /// What the miner sends for the run. On a chain with v7, which a bond needs, the thoughts are not worth
@@ -99,7 +102,7 @@ impl Stage {
     ) -> anyhow::Result<()> {
         let on_the_wire = match moment {
             Moment::Wire(trap) => Some(self.wire.hold(trap.clone(), run)),
-            Moment::Asked(_) | Moment::Called(_) => None,
+            Moment::Asked(_) | Moment::Called(_) | Moment::CalledTwice => None,
         };
         let mut miner = self.home.start()?;
         let gate = on_the_wire.as_deref().unwrap_or(&self.held);
@@ -147,15 +150,22 @@ fn model(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Breakpoint>) -> anyhow:
 fn tools(
     moment: &Moment,
     marks: &Arc<Marks>,
-    held: &Arc<Breakpoint>,
+    [held, again]: [&Arc<Breakpoint>; 2],
 ) -> anyhow::Result<ToolServer> {
-    let holds_at = if let Moment::Called(number) = moment { *number } else { 0 };
-    let (marks, held) = (Arc::clone(marks), Arc::clone(held));
+    let (holds_at, holds_again_at) = match moment {
+        Moment::Called(number) => (*number, 0),
+        Moment::CalledTwice => (1, 2),
+        Moment::Wire(_) | Moment::Asked(_) => (0, 0),
+    };
+    let (marks, held, again) = (Arc::clone(marks), Arc::clone(held), Arc::clone(again));
     let count = Arc::new(AtomicUsize::new(0));
     ToolServer::start(move |tool, arguments| {
         let number = count.fetch_add(1, Ordering::SeqCst) + 1;
         if number == holds_at {
             held.pass();
+        }
+        if number == holds_again_at {
+            again.pass();
         }
         marks.set("called", number);
         format!("{tool} {arguments}")
@@ -272,6 +282,30 @@ fn a_miner_killed_in_any_state_of_its_journal_goes_on_where_it_was() -> anyhow::
 }
 
 #[test]
+fn a_call_in_which_the_miner_was_killed_twice_is_not_made_a_third_time() -> anyhow::Result<()> {
+    let node = Node::start(DevOptions { accounts: 2, ..DevOptions::from_environment() })?;
+    let folder = tempfile::tempdir()?;
+    let mut stage = Stage::new(0, &node, folder.path(), &Moment::CalledTwice)?;
+    let run = stage.ask()?;
+    stage.kill_at(&Moment::CalledTwice, &run, || Ok(true))?;
+    assert_eq!("working, begun wanted", told(&journal_of(&stage.home, &node)?, &run)?);
+
+    let mut miner = stage.home.start()?;
+    let repeated = stage.again.reached("the call to be made again");
+    repeated.map_err(|fault| stage.home.explain(&fault))?;
+    miner.kill()?;
+    stage.again.open();
+    assert_eq!("working, repeated wanted", told(&journal_of(&stage.home, &node)?, &run)?);
+
+    let miner = stage.home.start()?;
+    stage.requester.settled(&run).map_err(|fault| stage.home.explain(&fault))?;
+    miner.stop()?;
+    let made = stage.tools.calls().iter().filter(|call| call.0 == "again").count();
+    assert_eq!(2, made);
+    Ok(())
+}
+
+#[test]
 fn a_miner_killed_around_the_bond_of_a_claim_bonds_once_and_goes_on() -> anyhow::Result<()> {
     let accounts = 2 * BOND_CASES.len();
     let node = Node::start(DevOptions { accounts, ..dev(&["--v7", "0"]) })?;
@@ -333,9 +367,9 @@ fn is_elsewhere(name: &str) -> bool {
     ELSEWHERE.contains(&name) || market::SIGNED.contains(&name)
 }
 
-/// What is signed for no run of the table. `operate::sweep` kills a miner around a sweep; a filler comes
+/// What happens to no run of the table. A test of its own kills a miner in a repeated call. `operate::sweep` kills a miner around a sweep; a filler comes
 /// only after a claim that was lost in a block: around that the tests of the crate `miner` kill it.
-const ELSEWHERE: [&str; 2] = ["filler", "sweep"];
+const ELSEWHERE: [&str; 3] = ["filler", "repeated", "sweep"];
 
 #[test]
 fn the_table_has_every_state_that_the_journal_knows() {

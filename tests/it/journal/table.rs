@@ -9,6 +9,8 @@ pub(super) enum Moment {
     Asked(usize),
     /// The tools' server has this call, counted from 1, and does not answer.
     Called(usize),
+    /// In the first call of a tool, and in the next life when that call is made again.
+    CalledTwice,
     /// A call to the node is held up.
     Wire(Trap),
 }
