@@ -1,6 +1,6 @@
 //! How many connections a client may have at once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 pub(super) struct Crowd {
     /// The most connections of a network.
     most: usize,
-    open: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    open: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
 }
 
 /// A place that a network takes until this is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     network: IpAddr,
-    open: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    open: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
 }
 
 impl Crowd {
