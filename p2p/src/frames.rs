@@ -3,10 +3,12 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::Instant;
 
 use futures::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
+
+use crate::rate::{Bucket, Rate};
 
 const HEADER_BYTES: usize = 12;
 /// Types of frames.
@@ -17,10 +19,9 @@ const WINDOW_UPDATE: u8 = 1;
 const CREDIT_MAX: u32 = 1 << 31;
 /// Data in a frame with less costs more to hold than it is long.
 const SMALL_BYTES: u32 = 256;
-/// Small frames that are read at once, and per second in the long run. Who sends more waits: yamux
-/// would hold some 64 bytes for each byte that comes in a frame of its own.
-const SMALL_BURST: u32 = 16_384;
-const SMALL_PER_SECOND: u32 = 4_096;
+/// Small frames of a peer. The node reads no more of one that sends more until it may: yamux would hold some
+/// 64 bytes for each byte that comes in a frame of its own.
+const SMALL: Rate = Rate { burst: 16_384, per_second: 4_096 };
 
 /// What a peer sends is no frame that yamux can take.
 #[derive(Debug, thiserror::Error)]
@@ -96,48 +97,19 @@ impl Frames {
     }
 }
 
-/// How many small frames may still come.
-#[derive(Debug)]
-struct Pace {
-    left: u32,
-    filled: Instant,
-}
-
-impl Pace {
-    fn new(now: Instant) -> Self {
-        Self { left: SMALL_BURST, filled: now }
-    }
-
-    /// Takes so many; answers how long to wait before anything else is read.
-    fn take(&mut self, small: u32, now: Instant) -> Duration {
-        let gone = now.saturating_duration_since(self.filled).as_millis();
-        let earned = gone.saturating_mul(u128::from(SMALL_PER_SECOND)) / 1_000;
-        if earned > 0 {
-            let earned = u32::try_from(earned).unwrap_or(u32::MAX);
-            self.left = self.left.saturating_add(earned).min(SMALL_BURST);
-            self.filled = now;
-        }
-        let missing = small.saturating_sub(self.left);
-        self.left = self.left.saturating_sub(small);
-        Duration::from_millis(
-            u64::from(missing).saturating_mul(1_000) / u64::from(SMALL_PER_SECOND),
-        )
-    }
-}
-
 /// A connection whose frames are looked at as they are read.
 #[derive(Debug)]
 pub(crate) struct Watched<C> {
     io: C,
     frames: Frames,
-    pace: Pace,
+    small: Bucket,
     /// Nothing is read before it is over.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl<C> Watched<C> {
     pub(crate) fn new(io: C) -> Self {
-        Self { io, frames: Frames::new(), pace: Pace::new(Instant::now()), pause: None }
+        Self { io, frames: Frames::new(), small: Bucket::full(SMALL, Instant::now()), pause: None }
     }
 }
 
@@ -156,7 +128,7 @@ impl<C: AsyncRead + Unpin> AsyncRead for Watched<C> {
         let seen = this.frames.see(buffer.get(..read).unwrap_or_default());
         seen.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let small = std::mem::take(&mut this.frames.small);
-        let pause = this.pace.take(small, Instant::now());
+        let pause = this.small.owe(small, Instant::now());
         if !pause.is_zero() {
             this.pause = Some(Box::pin(tokio::time::sleep(pause)));
         }
@@ -218,15 +190,5 @@ mod tests {
         assert!(frames.see(&frame(WINDOW_UPDATE, CREDIT_MAX, 0)).is_ok());
         let error = frames.see(&frame(WINDOW_UPDATE, u32::MAX, 0)).unwrap_err();
         assert_eq!("a window grows by 4294967295 bytes", error.to_string());
-    }
-
-    #[test]
-    fn who_sends_many_small_frames_waits() {
-        let start = Instant::now();
-        let mut pace = Pace::new(start);
-        assert_eq!(Duration::ZERO, pace.take(SMALL_BURST, start));
-        assert_eq!(Duration::from_millis(500), pace.take(SMALL_PER_SECOND / 2, start));
-        let later = start + Duration::from_secs(60);
-        assert_eq!(Duration::ZERO, pace.take(SMALL_BURST, later), "a pause is made up for");
     }
 }

@@ -11,7 +11,7 @@ use crate::Direction;
 use crate::credit::Credit;
 use crate::group::Group;
 use crate::ports::Status;
-use crate::rate::Allowance;
+use crate::rate::{Bucket, QUESTIONS};
 
 /// How long a peer may take to say which network it is of.
 const IDENTIFY_TIME_MAX: Duration = Duration::from_secs(15);
@@ -42,9 +42,9 @@ pub(crate) struct Connected {
     pub(crate) height: Option<u64>,
     /// How far it said last that its chain goes.
     pub(crate) status: Option<Status>,
-    pub(crate) allowance: Allowance,
+    pub(crate) allowance: Bucket,
     /// For questions about the chain.
-    pub(crate) chain_allowance: Allowance,
+    pub(crate) chain_allowance: Bucket,
     /// What it may still waste.
     pub(crate) credit: Credit,
     /// When it last brought a transaction that was new.
@@ -116,8 +116,8 @@ impl Peers {
             latency: None,
             height: None,
             status: None,
-            allowance: Allowance::new(now),
-            chain_allowance: Allowance::new(now),
+            allowance: Bucket::full(QUESTIONS, now),
+            chain_allowance: Bucket::full(QUESTIONS, now),
             credit: Credit::of_peer(now),
             useful: None,
         });
