@@ -17,7 +17,7 @@ pub(crate) mod authentication;
 pub(crate) mod body;
 mod chat;
 pub(crate) mod connection;
-mod crowd;
+mod connection_limit;
 mod lists;
 mod page;
 mod server;

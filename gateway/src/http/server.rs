@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::crowd::Crowd;
+use super::connection_limit::ConnectionLimit;
 use super::routes;
 use super::timed_stream::TimedStream;
 use crate::request_service::RequestService;
@@ -69,7 +69,7 @@ impl Server {
         let number = service.watch.connections.clone();
         let routes = routes(service);
         let (places, tasks) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), TaskTracker::new());
-        let crowd = Crowd::new(CONNECTIONS_OF_CLIENT);
+        let limit = ConnectionLimit::new(CONNECTIONS_OF_CLIENT);
         let graceful = GracefulShutdown::new();
         loop {
             let accepted = tokio::select! {
@@ -79,11 +79,11 @@ impl Server {
             };
             match accepted {
                 Ok((stream, client, place)) => {
-                    let Ok(seat) = crowd.admit(client.ip()) else {
+                    let Ok(permit) = limit.admit(client.ip()) else {
                         tracing::debug!(%client, "the client has too many connections");
                         continue;
                     };
-                    let places = (place, seat, number.one());
+                    let places = (place, permit, number.one());
                     let serving = connection(stream, routes.clone(), graceful.watcher(), PATIENCE);
                     tasks.spawn(async move {
                         serving.await;
