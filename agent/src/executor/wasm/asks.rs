@@ -149,7 +149,7 @@ fn check_choices(choices: &[String]) -> Result<(), End> {
         return Err(End::Failure(format!("infer: choices are none of 1 to {CHOICES_MAX}")));
     }
     if !choices.iter().all(|text| (1..=CHOICE_BYTES_MAX).contains(&text.len())) {
-        let text = format!("infer: a choice has none of 1 to {CHOICE_BYTES_MAX} bytes");
+        let text = format!("infer: a choice is empty or longer than {CHOICE_BYTES_MAX} bytes");
         return Err(End::Failure(text));
     }
     let bytes = choices.iter().map(String::len).fold(0, usize::saturating_add);

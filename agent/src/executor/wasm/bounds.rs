@@ -24,8 +24,8 @@ const SEGMENTS_MAX: u64 = 4_096;
 const SEGMENT_ELEMENTS_MAX: u64 = 16_384;
 const PARAMETERS_MAX: u64 = 32;
 /// The most results of a function. Each branch copies what it takes along, so with more results a few bytes
-/// of a program would become a kilobyte. Blocks have the same bound, and no parameters: they are none of
-/// multi-value.
+/// of a program would become a kilobyte. A block has at most one result, too, and no parameters, because
+/// the proposal multi-value is off.
 const RESULTS_MAX: u64 = 1;
 const LOCALS_MAX: u64 = 1_024;
 const BODY_BYTES_MAX: u64 = 256 * 1024;

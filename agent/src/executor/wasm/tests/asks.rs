@@ -118,8 +118,8 @@ fn choices_have_so_many_bytes_at_most() {
     let of = |bytes: usize| "7".repeat(bytes);
     assert!(choose(vec![of(1_024), of(1)]).is_ok());
     for (choices, reason) in [
-        (vec![of(1_025)], "a choice has none of 1 to 1024 bytes"),
-        (vec![of(1), String::new()], "a choice has none of 1 to 1024 bytes"),
+        (vec![of(1_025)], "a choice is empty or longer than 1024 bytes"),
+        (vec![of(1), String::new()], "a choice is empty or longer than 1024 bytes"),
         ([vec![of(1_024); 8], vec![of(1)]].concat(), "choices have more than 8192 bytes"),
     ] {
         assert_eq!(choose(choices), Err(format!("infer: {reason}")));
