@@ -38,9 +38,9 @@ const CALL_ROWS: u64 = 8;
 /// What the ends of calls' phases may take in a block for each expiry that the block may have: a call has
 /// several members, and each of them several rows.
 const PHASES_PER_EXPIRY: u64 = 64;
-/// The most calls and appeals that fit into a block: twice as many as the elections of one, because a block
-/// is half full when the base fee stays the same.
-pub(crate) const ELECTIONS_OF_FULL_BLOCK: u64 = 512;
+/// The most calls and appeals that fit into a block: twice as many as the elections that a block may hold
+/// (`market::draw`), because a block is half full while the base fee stays the same.
+const CALLS_OF_FULL_BLOCK: u64 = 512;
 
 /// So many rows.
 #[must_use]
@@ -87,7 +87,7 @@ pub const fn member() -> u64 {
 /// more elections than the blocks after it may hold.
 #[must_use]
 pub const fn least_of_election(params: &Params) -> u64 {
-    params.max_block_work.div_ceil(ELECTIONS_OF_FULL_BLOCK)
+    params.max_block_work.div_ceil(CALLS_OF_FULL_BLOCK)
 }
 
 /// What the ends of calls' phases may take in a block.

@@ -135,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// Whether it stands against a new claim of the run. A race that was lost does not.
+    /// Whether the miner must not claim the run again. It may if another miner won the race for the run.
     #[must_use]
     pub const fn stands_against_claim(&self) -> bool {
         match &self.phase {
