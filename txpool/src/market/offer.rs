@@ -47,10 +47,13 @@ pub(crate) fn is_outbid(least: Least, worth: Option<Rate>) -> bool {
     }
 }
 
-/// Whether a tenth of the pool and of each block is kept for such transactions: a miner gets no tip for
-/// the work that it has done.
+/// Whether a tenth of the pool and of each block is kept for such transactions: miners report with them
+/// what they have done, in time or at a loss, and only a miner with work to report can send one.
 pub(crate) fn is_favoured(tx: &CheckedTx) -> bool {
-    matches!(tx.body(), Body::AgentStep(_) | Body::AgentFinish(_))
+    matches!(
+        tx.body(),
+        Body::AgentStep(_) | Body::AgentFinish(_) | Body::CallCommit(_) | Body::CallReveal(_)
+    )
 }
 
 /// An executable transaction.

@@ -2,7 +2,7 @@
 //! when it is retired.
 
 use fixtures::{EXECUTOR, MANIFEST, judge, prices, register_judge, retire};
-use txpool::Config;
+use txpool::{BlockLimits, Config};
 use types::tx::{AgentCall, CallReveal, WorkLimits};
 use types::{Amount, Body, CheckedTx, Code, Hash};
 
@@ -245,4 +245,24 @@ fn before_v8_a_long_name_of_a_tool_waits_for_nothing_and_is_nobody_s_fault() {
     world.queued(&[&rich.at(1).request_with_tool(&"t".repeat(64))]);
     let market = market();
     market.world.queued(&[&market.requester.at(1).request_with_tool(&"t".repeat(192))]);
+}
+
+#[test]
+fn commits_and_reveals_come_into_a_block_that_others_would_fill_with_tips() {
+    let market = market();
+    let (world, id) = (&market.world, market.elected());
+    let is_in_block = |report: &CheckedTx| {
+        let block = world.pool.candidates(BlockLimits { bytes: 1_000_000, count: 10 });
+        assert_eq!(10, block.len());
+        block.contains(report)
+    };
+    world.pending(&market.requester.each(1..21, |it| it.tip(50).transfer(&market.owner, 1)));
+    let commits = market.commits(id);
+    world.pending(&[&commits[0]]);
+    assert!(is_in_block(&commits[0]), "the commit is left out");
+    world.pending(&[&commits[1], &commits[2]]);
+    world.commit(&commits);
+    let yes = market.miners[0].at(3).tx(&reveal(id, b"yes"));
+    world.pending(&[&yes]);
+    assert!(is_in_block(&yes), "the reveal is left out");
 }
