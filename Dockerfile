@@ -60,11 +60,14 @@ COPY testkit/Cargo.toml testkit/
 COPY tests/Cargo.toml tests/
 COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
-# the benchmarks that a manifest names to be there, too.
+# the benchmarks and examples that a manifest names to be there, too.
 RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer agent miner gateway node allocator cli fixtures testkit; do \
-      mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
+      mkdir -p "$crate/src" "$crate/benches" "$crate/examples" && touch "$crate/src/lib.rs" || exit 1; \
       for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
         touch "$crate/benches/$bench.rs" || exit 1; \
+      done; \
+      for example in $(sed -n '/^\[\[example\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
+        touch "$crate/examples/$example.rs" || exit 1; \
       done; \
     done \
  && echo 'fn main() {}' >cli/src/main.rs \

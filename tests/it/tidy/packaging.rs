@@ -1,6 +1,8 @@
 //! The image is built from what the workspace has, and the files around it fit together.
 
-use super::{assert_none, exists, read};
+use std::process::Command;
+
+use super::{Source, assert_none, exists, files, read};
 
 /// The crates of the workspace, by their folders.
 fn crates() -> Vec<String> {
@@ -32,6 +34,113 @@ fn the_image_is_built_from_every_crate() {
         }
     }
     assert_none(&faults, "crates and the image");
+}
+
+/// What `.dockerignore` admits, all else being ignored.
+fn admitted() -> Vec<String> {
+    let ignore = read(".dockerignore");
+    let rules = ignore.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let (admitting, ignoring): (Vec<_>, Vec<_>) = rules.partition(|rule| rule.starts_with('!'));
+    assert_eq!(ignoring, ["*"], ".dockerignore ignores everything that it does not admit");
+    admitting.iter().map(|rule| rule.trim_start_matches('!').to_owned()).collect()
+}
+
+/// The files that a source file includes, from the repository's top folder; none for a file whose name
+/// is no literal.
+fn included(source: &Source) -> Vec<Option<String>> {
+    let (folder, _) = source.path.rsplit_once('/').unwrap_or_default();
+    let macros = ["include!(", "include_str!(", "include_bytes!("];
+    let arguments = macros.iter().flat_map(|name| source.text.split(name).skip(1));
+    let literal = |text: &str| {
+        let (name, _) = text.trim_start().strip_prefix('"')?.split_once('"')?;
+        let mut path: Vec<&str> = folder.split('/').collect();
+        for part in name.split('/') {
+            if part == ".." { path.truncate(path.len().saturating_sub(1)) } else { path.push(part) }
+        }
+        Some(path.join("/"))
+    };
+    arguments.map(literal).collect()
+}
+
+#[test]
+fn the_image_is_built_with_every_file_that_the_program_includes() {
+    let (crates, admitted) = (crates(), admitted());
+    let is_admitted = |path: &str| {
+        let mut rules = admitted.iter().filter_map(|rule| path.strip_prefix(rule));
+        rules.any(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for source in files(&[".rs"]) {
+        if source.is_test() || !crates.iter().any(|name| name == source.folder()) {
+            continue;
+        }
+        for path in included(&source) {
+            count += 1;
+            match path {
+                Some(path) if exists(&path) && is_admitted(&path) => (),
+                Some(path) => faults.push(format!("{}: {path}", source.path)),
+                None => faults.push(format!("{}: a name that is no literal", source.path)),
+            }
+        }
+    }
+    assert_none(&faults, "files that .dockerignore leaves out, although the program includes them");
+    assert!(count > 50, "only {count} files are included");
+}
+
+/// The files that cargo looks for because a manifest names a target without a path, without `.rs`.
+fn files_of_targets(manifest: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in manifest.split("\n[").skip(1) {
+        let folder = match table.lines().next() {
+            Some("[bench]]") => "benches",
+            Some("[bin]]") => "src/bin",
+            Some("[example]]") => "examples",
+            Some("[test]]") => "tests",
+            _ => continue,
+        };
+        let value = |key| table.lines().find_map(|line| line.strip_prefix(key));
+        if value("path = ").is_none() {
+            let name = value("name = ").expect("a target has a name");
+            found.push(format!("{folder}/{}", name.trim_matches('"')));
+        }
+    }
+    found
+}
+
+/// Does what the Dockerfile does before it compiles the dependencies.
+#[test]
+fn every_target_of_a_manifest_has_a_file_where_the_image_compiles_dependencies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let crates = crates();
+    for name in &crates {
+        let of_crate = folder.path().join(name);
+        std::fs::create_dir(&of_crate).expect("a folder in an empty one");
+        std::fs::write(of_crate.join("Cargo.toml"), read(&format!("{name}/Cargo.toml")))
+            .expect("the folder is there");
+    }
+    let dockerfile = read("Dockerfile");
+    let (_, commands) = dockerfile.split_once("\nRUN for crate in ").expect("crates are made");
+    let (stubs, _) = commands.split_once("&& cargo build").expect("and compiled");
+    let mut shell = Command::new("sh");
+    shell.arg("-euc").arg(format!("for crate in {stubs}")).current_dir(folder.path());
+    assert!(shell.status().expect("a shell").success(), "{stubs}");
+
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for name in &crates {
+        for file in files_of_targets(&read(&format!("{name}/Cargo.toml"))) {
+            count += 1;
+            let file = format!("{name}/{file}");
+            let is_there = |ending| folder.path().join(format!("{file}{ending}")).exists();
+            if !is_there(".rs") && !is_there("/main.rs") {
+                faults.push(file);
+            }
+        }
+    }
+    assert!(folder.path().join("cli/src/main.rs").exists(), "the program");
+    assert_none(&faults, "targets that a manifest names, without a file in the Dockerfile");
+    assert!(count > 10, "only {count} targets are named");
 }
 
 #[test]
