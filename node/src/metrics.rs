@@ -2,6 +2,7 @@
 //! engine's in the engine; one registry shows them all.
 
 mod condition;
+mod validators;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use types::{BlockEvents, BlockFees, Event};
 
 pub(crate) use condition::Condition;
 pub use condition::{encode_process, gauge};
+pub(crate) use validators::ValidatorCollector;
 
 /// From 0.2 ms to 3.3 s.
 fn seconds() -> Histogram {

@@ -40,7 +40,7 @@ use crate::forks::{self, EarlierVotes, ForkWatch};
 use crate::ingest::{self, IngestHandle};
 use crate::journal;
 use crate::logging::LogControl;
-use crate::metrics::{BlockMetrics, Condition, PoolCollector};
+use crate::metrics::{BlockMetrics, Condition, PoolCollector, ValidatorCollector};
 pub use crate::not_started::StartError;
 use crate::pace::{BlockPace, Wake};
 use crate::rebuild;
@@ -294,6 +294,7 @@ fn engine_of(
     });
     let counters = consensus::Counters::default();
     counters.register(registry);
+    ValidatorCollector::register(&parts.chain, identity.validator.as_ref(), registry);
     let control = Arc::new(EngineControl::new(&identity.node_key)?);
     let has_network = settings.network != consensus::Network::Alone;
     let may_sign = forks::permission(&parts.chain, &identity, (has_network, knows_peers));

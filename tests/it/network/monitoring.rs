@@ -1,4 +1,4 @@
-//! The dashboard and the alerts name only what the nodes measure.
+//! The dashboard and the alerts name only what the nodes measure, and validators that do not sign are seen.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,9 @@ use testkit::dashboards::{
 };
 use testkit::http::Connection;
 use testkit::net::Net;
+use testkit::node::wait_until;
+
+use crate::support::chain;
 
 /// The names of all samples that a node tells.
 fn measured(net: &Net) -> anyhow::Result<BTreeSet<String>> {
@@ -36,6 +39,29 @@ fn every_metric_of_the_dashboard_and_of_the_alerts_is_measured() -> anyhow::Resu
             );
         }
     }
+    Ok(())
+}
+
+#[test]
+fn every_node_counts_the_turns_of_a_validator_that_runs_without_its_key() -> anyhow::Result<()> {
+    const LOST: usize = 3;
+    let mut net = Net::make_as(&chain(4, 0, &["minBlockIntervalMs=50", "heartbeatMs=400"]))?;
+    let addresses = net.members.iter().map(|member| Ok(member.validator_key()?.address()));
+    let addresses: Vec<_> = addresses.collect::<anyhow::Result<_>>()?;
+    std::fs::remove_file(net.members[LOST].home().join("keys/validator.key"))?;
+    net.start_all()?;
+    let of = |what: &str, at: usize| {
+        format!("ombra_validator_{what}{{validator=\"{}\"}}", addresses[at])
+    };
+    for member in [&net.members[0], &net.members[LOST]] {
+        wait_until("missed turns", || Ok(member.metric(&of("missed_total", LOST))? > 2))?;
+        assert_eq!(member.metric(&of("proposed_total", LOST))?, 0);
+        assert!(member.metric(&of("proposed_total", 0))? > 0);
+    }
+    let power = net.members[0].metric(&of("power", LOST))?;
+    let own = |at: usize| net.members[at].metric("ombra_validator_own_power");
+    assert_eq!((own(0)?, own(LOST)?), (power, 0));
+    assert!(power > 0);
     Ok(())
 }
 
