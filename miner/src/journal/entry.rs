@@ -392,6 +392,19 @@ pub struct Parcel {
     pub purpose: Purpose,
 }
 
+impl Parcel {
+    /// When it was signed, milliseconds since 1970; none if its text has no time.
+    #[must_use]
+    pub fn signed_ms(&self) -> Option<u64> {
+        /// What is read of a transaction.
+        #[derive(Deserialize)]
+        struct Dated {
+            timestamp: u64,
+        }
+        serde_json::from_str(&self.text).ok().map(|it: Dated| it.timestamp)
+    }
+}
+
 /// What happened on one day (UTC).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Day {

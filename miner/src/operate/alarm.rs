@@ -28,7 +28,15 @@ pub struct Facts<'a> {
     pub counts: &'a Counts,
     /// Executors that are not offered after dissents.
     pub paused: &'a BTreeMap<String, Paused>,
+    /// Whether agents are served: the settings have offers.
+    pub serves: bool,
+    /// When the oldest transaction was signed whose fate is not known, milliseconds since 1970; none if
+    /// there is none.
+    pub oldest_signed_ms: Option<u64>,
 }
+
+/// How long a transaction may be in no block while the chain makes blocks, milliseconds.
+const STUCK_MS: u64 = 600_000;
 
 /// Something that somebody has to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +62,11 @@ pub enum Alarm {
         /// Why.
         why: Idle,
     },
+    /// A signed transaction is in no block, although the chain has made blocks for long since.
+    OutboxStuck {
+        /// From its signature to the newest block, seconds.
+        waits_s: u64,
+    },
 }
 
 /// Why there is no work.
@@ -67,6 +80,8 @@ pub enum Idle {
     Paused,
     /// The model cannot be asked.
     BackendDown(String),
+    /// No run is claimed, as the operator wants it, and no call came.
+    NoCalls,
     /// Nobody asks for anything.
     NoPendingRuns,
     /// Every claim was lost to others.
@@ -84,7 +99,7 @@ pub enum Idle {
 
 impl Alarm {
     /// All names, for metrics.
-    pub const NAMES: [&'static str; 3] = ["balance_low", "dissent", "no_work"];
+    pub const NAMES: [&'static str; 4] = ["balance_low", "dissent", "no_work", "outbox_stuck"];
 
     /// A fixed word for programs and metrics.
     #[must_use]
@@ -93,6 +108,7 @@ impl Alarm {
             Self::BalanceLow { .. } => "balance_low",
             Self::Dissent { .. } => "dissent",
             Self::NoWork { .. } => "no_work",
+            Self::OutboxStuck { .. } => "outbox_stuck",
         }
     }
 }
@@ -106,6 +122,7 @@ impl Idle {
             Self::NodeSyncing => "node_syncing",
             Self::Paused => "paused",
             Self::BackendDown(_) => "backend_down",
+            Self::NoCalls => "no_calls",
             Self::NoPendingRuns => "no_pending_runs",
             Self::ClaimsLost(_) => "claims_lost",
             Self::NotClaimed { code, .. } => code,
@@ -127,6 +144,11 @@ impl fmt::Display for Alarm {
                 executors.join(", ")
             ),
             Self::NoWork { idle_s, why } => write!(formatter, "no work for {idle_s} s: {why}"),
+            Self::OutboxStuck { waits_s } => write!(
+                formatter,
+                "a transaction is in no block, although the chain has made blocks for {waits_s} s since \
+                 it was signed"
+            ),
         }
     }
 }
@@ -138,6 +160,8 @@ impl fmt::Display for Idle {
             Self::NodeSyncing => formatter.write_str("the node is behind the chain"),
             Self::Paused => formatter.write_str("the policy has claiming = false"),
             Self::BackendDown(why) => write!(formatter, "the back end is down: {why}"),
+            Self::NoCalls => formatter
+                .write_str("the policy has claiming = false, and no call came for the offers"),
             Self::NoPendingRuns => formatter.write_str("no run waits for a miner"),
             Self::ClaimsLost(times) => write!(formatter, "all {times} claims were lost to others"),
             Self::NotClaimed { code, times, of } => {
@@ -164,6 +188,12 @@ pub fn alarms(facts: &Facts<'_>) -> Vec<Alarm> {
     if config.no_work_s > 0 && idle_s >= config.no_work_s {
         alarms.push(Alarm::NoWork { idle_s, why: idle(facts) });
     }
+    // By the chain's time: on a chain that stands still, nothing gets into a block.
+    let block_ms = node.block_ms.filter(|_| node.state == NodeState::Ready);
+    let waits_ms = block_ms.zip(facts.oldest_signed_ms).map(|(now, then)| now.saturating_sub(then));
+    if let Some(waits_ms) = waits_ms.filter(|waits_ms| *waits_ms >= STUCK_MS) {
+        alarms.push(Alarm::OutboxStuck { waits_s: waits_ms / 1_000 });
+    }
     alarms
 }
 
@@ -175,7 +205,7 @@ fn idle(facts: &Facts<'_>) -> Idle {
         NodeState::Syncing => return Idle::NodeSyncing,
         NodeState::Unknown | NodeState::Ready => (),
     }
-    if !policy.claiming {
+    if !policy.claiming && !facts.serves {
         return Idle::Paused;
     }
     match backend {
@@ -183,6 +213,9 @@ fn idle(facts: &Facts<'_>) -> Idle {
             return Idle::BackendDown(why.clone());
         }
         BackendFact::Unknown | BackendFact::Ready => (),
+    }
+    if !policy.claiming {
+        return Idle::NoCalls;
     }
     let codes = || counts.idle_decisions.iter().filter(|(code, _)| **code != "CLAIM");
     let most = codes().max_by_key(|(_, times)| **times);
@@ -235,7 +268,7 @@ impl InForce {
     pub(super) fn idle(&self) -> Option<&'static str> {
         self.0.values().find_map(|(_, alarm)| match alarm {
             Alarm::NoWork { why, .. } => Some(why.word()),
-            Alarm::BalanceLow { .. } | Alarm::Dissent { .. } => None,
+            Alarm::BalanceLow { .. } | Alarm::Dissent { .. } | Alarm::OutboxStuck { .. } => None,
         })
     }
 }

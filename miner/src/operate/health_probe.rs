@@ -11,6 +11,7 @@ use super::alarm::{Facts, alarms};
 use super::record::{BackendFact, NodeAnswers};
 use super::status_service::{Plan, StatusService};
 use crate::chain::Ledger;
+use crate::journal::entry::Parcel;
 
 /// Looks every so often until `stop` is cancelled.
 pub async fn look_out(
@@ -50,6 +51,10 @@ async fn look(status_service: &StatusService, ledger: &dyn Ledger, backend: &dyn
         tracing::error!(%error, "the journal cannot be read");
         Default::default()
     });
+    let outbox = journal.outbox().unwrap_or_else(|error| {
+        tracing::error!(%error, "the journal cannot be read");
+        Vec::new()
+    });
     let (now_ms, counts) = (clock.now_ms(), tally.counts());
     let policy = Arc::clone(&policy.borrow());
     let mut seen = status_service.seen.lock();
@@ -63,6 +68,8 @@ async fn look(status_service: &StatusService, ledger: &dyn Ledger, backend: &dyn
         backend: &seen.backend,
         counts: &counts,
         paused: &paused,
+        serves: status_service.serves(),
+        oldest_signed_ms: outbox.iter().filter_map(Parcel::signed_ms).min(),
     };
     let found = alarms(&facts);
     seen.alarms.update(found, now_ms);

@@ -223,7 +223,7 @@ pub struct DecisionCount {
 /// An alarm in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlarmFact {
-    /// `balance_low`, `dissent` or `no_work`.
+    /// `balance_low`, `dissent`, `no_work` or `outbox_stuck`.
     pub name: String,
     /// When it began, milliseconds since 1970.
     pub since_ms: u64,

@@ -195,6 +195,11 @@ impl StatusService {
         Ok(was_paused || was_unsound)
     }
 
+    /// Whether agents are served: the settings have offers.
+    pub(super) fn serves(&self) -> bool {
+        self.plan.market.config.borrow().as_ref().is_some_and(|config| !config.offers.is_empty())
+    }
+
     /// What was counted since the start.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -233,10 +238,13 @@ impl StatusService {
             BackendFact::Ready => (true, self.plan.model.clone()),
             BackendFact::Degraded { why } | BackendFact::Down { why } => (false, why.clone()),
         };
-        let policy_detail = match (&refused, policy.claiming) {
-            (Some(refused), _) => format!("the newest version is not in force: {refused}"),
-            (None, true) => "claiming".to_owned(),
-            (None, false) => "claiming = false".to_owned(),
+        let (works, policy_detail) = match (&refused, policy.claiming, self.serves()) {
+            (Some(refused), ..) => {
+                (false, format!("the newest version is not in force: {refused}"))
+            }
+            (None, true, _) => (true, "claiming".to_owned()),
+            (None, false, true) => (true, "claiming = false, but agents are served".to_owned()),
+            (None, false, false) => (false, "claiming = false".to_owned()),
         };
         let (balance, min) = (node.balance_micro, policy.balance_micro_min);
         let balance_detail = balance.map_or_else(
@@ -250,7 +258,7 @@ impl StatusService {
         vec![
             check("node", node.state == NodeState::Ready, node_detail),
             check("backend", backend_ok, backend_detail),
-            check("policy", policy.claiming && refused.is_none(), policy_detail),
+            check("policy", works, policy_detail),
             check("balance", balance.is_some_and(|micro| micro >= min), balance_detail),
             check("journal", journal.is_ok(), journal_detail),
         ]

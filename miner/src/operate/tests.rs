@@ -49,6 +49,8 @@ struct Scene {
     backend: BackendFact,
     counts: Counts,
     paused: BTreeMap<String, Paused>,
+    serves: bool,
+    oldest_signed_ms: Option<u64>,
 }
 
 impl Scene {
@@ -60,12 +62,25 @@ impl Scene {
             backend: BackendFact::Ready,
             counts: Counts { worked_ms: 1_000, ..Counts::default() },
             paused: BTreeMap::new(),
+            serves: false,
+            oldest_signed_ms: None,
         }
     }
 
     fn at(&self, now_ms: u64) -> Vec<Alarm> {
-        let Self { config, policy, node, backend, counts, paused } = self;
-        alarms(&Facts { now_ms, config, policy, node, backend, counts, paused })
+        let Self { config, policy, node, backend, counts, paused, .. } = self;
+        let Self { serves, oldest_signed_ms, .. } = *self;
+        alarms(&Facts {
+            now_ms,
+            config,
+            policy,
+            node,
+            backend,
+            counts,
+            paused,
+            serves,
+            oldest_signed_ms,
+        })
     }
 
     /// Why there is no work.
@@ -114,9 +129,12 @@ fn no_work_is_an_alarm_after_its_time_with_the_first_reason_that_holds() {
     assert_eq!(Idle::ClaimsLost(2), scene.idle());
     scene.counts.idle_decisions = [("CLAIM", 9), ("FEE_TOO_LOW", 3), ("PAUSED", 1)].into();
     assert_eq!(Idle::NotClaimed { code: "FEE_TOO_LOW", times: 3, of: 4 }, scene.idle());
+    scene.policy.claiming = false;
+    scene.serves = true;
+    assert_eq!(Idle::NoCalls, scene.idle());
     scene.backend = BackendFact::Down { why: "refused".into() };
     assert_eq!(Idle::BackendDown("refused".into()), scene.idle());
-    scene.policy.claiming = false;
+    scene.serves = false;
     assert_eq!(Idle::Paused, scene.idle());
     scene.node.state = NodeState::Syncing;
     assert_eq!(Idle::NodeSyncing, scene.idle());
@@ -126,6 +144,41 @@ fn no_work_is_an_alarm_after_its_time_with_the_first_reason_that_holds() {
     assert_eq!(Some(1_000), scene.node.balance_micro, "what it said last is kept");
     scene.config.no_work_s = 0;
     assert_eq!(Vec::<Alarm>::new(), scene.at(u64::MAX));
+}
+
+#[test]
+fn a_transaction_that_no_block_takes_for_ten_minutes_of_the_chain_is_an_alarm() {
+    let mut scene = Scene::new();
+    scene.node.block_ms = Some(900_000);
+    assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
+    scene.oldest_signed_ms = Some(300_000);
+    assert_eq!(vec![Alarm::OutboxStuck { waits_s: 600 }], scene.at(1_000));
+    // The miner's clock does not matter.
+    scene.config.no_work_s = 0;
+    assert_eq!(vec![Alarm::OutboxStuck { waits_s: 600 }], scene.at(u64::MAX));
+    // The next one; a miner that has much to do always has some.
+    scene.oldest_signed_ms = Some(300_001);
+    assert_eq!(Vec::<Alarm>::new(), scene.at(u64::MAX));
+    // A node that does not know what the chain does.
+    scene.oldest_signed_ms = Some(300_000);
+    scene.node.state = NodeState::Syncing;
+    assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
+}
+
+#[test]
+fn a_signed_transaction_says_when_it_was_signed() {
+    let parcel = |text: &str| Parcel {
+        nonce: 4,
+        hash: Hash::ZERO,
+        text: text.into(),
+        run: Hash::ZERO,
+        purpose: Purpose::Sweep { to: me(), micro: 5 },
+    };
+    let nothing = types::tx::Transfer::new(me(), types::Amount::ZERO, types::Amount::ZERO);
+    let envelope = wallet::Envelope::new(4, 1_790_000_000_000, None);
+    let signed = wallet::Signed::new(&key(), &envelope, &types::Body::Transfer(nothing));
+    assert_eq!(Some(1_790_000_000_000), parcel(signed.text()).signed_ms());
+    assert_eq!(None, parcel("{}").signed_ms());
 }
 
 #[test]
@@ -388,6 +441,7 @@ fn the_settings_of_the_document_hold_and_its_reasons_and_checks_are_all() {
         Idle::NodeSyncing,
         Idle::Paused,
         Idle::BackendDown(String::new()),
+        Idle::NoCalls,
         Idle::NoPendingRuns,
         Idle::ClaimsLost(1),
     ];

@@ -81,6 +81,25 @@ fn a_run_is_measured_and_an_absent_node_is_not_ready() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_miner_that_claims_no_runs_is_ready_if_it_serves_agents() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let offers = "[market]\n[[market.offers]]\nexecutor = \"wasm-1\"\nper_call_micro = 1000\n";
+    scene.configure(&format!("claiming = false\n[alarms]\nno_work_s = 1\n{offers}"))?;
+    let miner = scene.mine()?;
+    let is_idle = |reason: &str| {
+        let idle = format!("no_work{{reason=\"{reason}\"}}");
+        wait_for(reason, || Ok(samples_of(&miner)?.contains_key(&idle).then_some(())))
+    };
+    is_idle("no_calls")?;
+    assert_eq!(json!(true), miner.ready()?["ready"]);
+
+    scene.configure("claiming = false\n[alarms]\nno_work_s = 1\n[market]\noffers = []\n")?;
+    is_idle("paused")?;
+    assert_eq!(json!(false), check(&miner.ready()?, "policy"));
+    Ok(())
+}
+
+#[test]
 fn requests_that_are_never_finished_do_not_keep_the_miner_from_ending() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let miner = scene.mine()?;

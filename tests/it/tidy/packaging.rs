@@ -1,8 +1,9 @@
 //! The image is built from what the workspace has, and the files around it fit together.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::{Source, assert_none, exists, files, read};
+use super::{Source, assert_none, exists, files, read, table_rows};
 
 /// The crates of the workspace, by their folders.
 fn crates() -> Vec<String> {
@@ -170,4 +171,33 @@ fn a_miner_as_a_service_may_confine_servers_of_tools() {
     let limits = unit.find("\nSystemCallFilter=prlimit64 setrlimit\n").expect("limits are set");
     let refused = unit.find("\nSystemCallFilter=~").expect("some groups are refused");
     assert!(refused < limits, "what is admitted comes after the group that has it");
+}
+
+#[test]
+fn every_alert_has_a_test_and_says_in_its_document_what_to_do() {
+    let documents = [
+        ("alerts", "docs/operations.md"),
+        ("miner-alerts", "docs/miner.md"),
+        ("gateway-alerts", "docs/gateway.md"),
+    ];
+    let mut faults = Vec::new();
+    for (name, document) in documents {
+        let [rules, tests] =
+            ["yml", "test.yml"].map(|end| read(&format!("packaging/monitoring/{name}.{end}")));
+        let names = |text: &str, key: &str| -> BTreeSet<String> {
+            text.lines()
+                .filter_map(|line| line.trim().strip_prefix(key))
+                .map(str::to_owned)
+                .collect()
+        };
+        let (alerts, tested) = (names(&rules, "- alert: "), names(&tests, "alertname: "));
+        assert!(!alerts.is_empty(), "{name} has alerts");
+        faults
+            .extend(alerts.symmetric_difference(&tested).map(|it| format!("{name}: test of {it}")));
+        let document = read(document);
+        let told: BTreeSet<_> = table_rows(&document).into_iter().map(|row| row[0]).collect();
+        let missing = alerts.iter().filter(|it| !told.contains(format!("`{it}`").as_str()));
+        faults.extend(missing.map(|it| format!("{name}: what to do about {it}")));
+    }
+    assert_none(&faults, "what alerts lack");
 }
