@@ -85,7 +85,10 @@ impl EmbeddedConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddedError {
     /// There is no file.
-    #[error("there is no model file at {path}: `ombra model fetch` gets one", path = .0.display())]
+    #[error(
+        "there is no model file at {path}: `ombra model fetch --file {path}` gets one",
+        path = .0.display()
+    )]
     Missing(PathBuf),
     /// No file is named, and there is no place where one would be.
     #[error("embedded.file is not given: {0}")]
