@@ -23,11 +23,11 @@
 
 mod arguments;
 mod audit;
-mod body_turns;
 pub mod books;
 pub mod chain;
 mod chain_events;
 pub mod http;
+mod key_turns;
 pub mod keys;
 pub mod market;
 pub mod mcp;

@@ -90,15 +90,16 @@ async fn answer(
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (asked.digest(), is_retry(headers));
     let deadline = began + patience(service, headers);
+    let key_id = key.id;
     let submission = CallSubmission { key, asked, body, name, is_retry, deadline };
     let (id, progress) = service.submit_call(submission).await?;
     let connection = Connection::new(Arc::clone(service), id, asking.clone());
-    let mut waiting = Waiting { connection, progress, deadline };
+    let mut waiting = Waiting { key: key_id, connection, progress, deadline };
     let answered = whole(&mut waiting).await;
     let progress = waiting.progress.borrow().clone();
     // A fault, too, says of which call it is.
     let response = match answered {
-        Ok(bytes) => json(bytes, waiting.connection),
+        Ok(answer) => json(answer, waiting.connection),
         Err(wrong) => {
             asking.failed(&wrong);
             body::fault(&wrong)

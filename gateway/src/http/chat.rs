@@ -16,7 +16,8 @@ use types::Hash;
 use super::connection::Connection;
 use super::stream::{Opening, open};
 use super::{authentication, body};
-use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, hash_of};
+use crate::key_turns::Turn;
+use crate::keys::{IDEMPOTENCY_KEY_BYTES_MAX, KeyId, hash_of};
 use crate::openai::{self, ApiFault, ChatRequest};
 use crate::operate::{Asking, Interface};
 use crate::record::RequestId;
@@ -62,10 +63,11 @@ async fn answer(
     let name = idempotency_key(headers)?.map(hash_of);
     let (body, is_retry) = (Hash::digest(&body), is_retry(headers));
     let deadline = began + patience(service, headers);
+    let key_id = key.id;
     let submission = Submission { key, asked: &asked, body, name, is_retry, deadline };
     let (id, progress) = service.submit(submission).await?;
     let connection = Connection::new(Arc::clone(service), id, asking.clone());
-    let mut waiting = Waiting { connection, progress, deadline };
+    let mut waiting = Waiting { key: key_id, connection, progress, deadline };
     let response = if asked.is_stream {
         let every = read_timeout(headers);
         streamed(&mut waiting, &asked, every).await?
@@ -75,7 +77,7 @@ async fn answer(
     let progress = waiting.progress.borrow().clone();
     let connection = waiting.connection;
     let response = match response {
-        Shape::Whole(bytes) => json(bytes, connection),
+        Shape::Whole(answer) => json(answer, connection),
         Shape::Stream(opening) => open(opening, waiting.progress, connection),
     };
     Ok(with_headers(response, &progress, id, &asked.ignored))
@@ -83,13 +85,14 @@ async fn answer(
 
 /// A connection and what it waits for.
 pub(super) struct Waiting {
+    pub(super) key: KeyId,
     pub(super) connection: Connection,
     pub(super) progress: watch::Receiver<Progress>,
     pub(super) deadline: Instant,
 }
 
 enum Shape {
-    Whole(Bytes),
+    Whole(Whole),
     Stream(Opening),
 }
 
@@ -112,11 +115,21 @@ impl Waiting {
     }
 }
 
-pub(super) async fn whole(waiting: &mut Waiting) -> Result<Bytes, ApiFault> {
+/// An answer in one piece, and the turn in which it is sent.
+pub(super) struct Whole {
+    bytes: Bytes,
+    turn: Option<Turn>,
+}
+
+pub(super) async fn whole(waiting: &mut Waiting) -> Result<Whole, ApiFault> {
     let progress = waiting.until(|it| it.ended.is_some()).await?;
     let ended = progress.ended.ok_or_else(ApiFault::stopping)?;
     match &*ended {
-        Ok(answered) => Ok(answered.json().to_string().into()),
+        Ok(answered) => {
+            let turn = timeout_at(waiting.deadline, waiting.connection.turn(waiting.key)).await;
+            let turn = turn.map_err(|_late| ApiFault::still_running())?;
+            Ok(Whole { bytes: answered.json().to_string().into(), turn })
+        }
         Err(fault) => Err(waiting.failed(fault)),
     }
 }
@@ -132,17 +145,18 @@ async fn streamed(
         return Err(waiting.failed(fault));
     }
     let model = asked.model.clone();
-    Ok(Shape::Stream(Opening { model, includes_usage: asked.includes_usage, read_timeout }))
+    Ok(Shape::Stream(Opening { key: waiting.key, model, includes_usage: asked.includes_usage, read_timeout }))
 }
 
 /// JSON; the client has it once it was read to its end.
-pub(super) fn json(bytes: Bytes, connection: Connection) -> Response {
-    let parts = stream::unfold((Some(bytes), connection), |(bytes, mut connection)| async move {
+pub(super) fn json(Whole { bytes, turn }: Whole, connection: Connection) -> Response {
+    let state = (Some(bytes), connection, turn);
+    let parts = stream::unfold(state, |(bytes, mut connection, turn)| async move {
         let Some(bytes) = bytes else {
             connection.done();
             return None;
         };
-        Some((Ok::<Bytes, std::convert::Infallible>(bytes), (None, connection)))
+        Some((Ok::<Bytes, std::convert::Infallible>(bytes), (None, connection, turn)))
     });
     let mut response = Response::new(Body::from_stream(parts));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

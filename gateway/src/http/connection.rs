@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::key_turns::Turn;
+use crate::keys::KeyId;
 use crate::operate::{Asking, One};
 use crate::record::{Delivery, RequestId};
 use crate::request_service::RequestService;
@@ -19,6 +21,11 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) const fn new(service: Arc<RequestService>, id: RequestId, asking: Asking) -> Self {
         Self { service, id, asking, is_done: false }
+    }
+
+    /// Waits until the answer may be put into words: only so many answers of a key are sent at once.
+    pub(super) async fn turn(&self, key: KeyId) -> Option<Turn> {
+        self.service.answer_turns.turn(key).await
     }
 
     /// One stream more.

@@ -11,9 +11,11 @@ use axum::response::Response;
 use futures::stream;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connection::Connection;
+use crate::key_turns::Turn;
+use crate::keys::KeyId;
 use crate::openai::ApiFault;
 use crate::openai::chunks::Head;
 use crate::operate::One;
@@ -62,6 +64,8 @@ impl Pulse {
 
 /// How a stream begins.
 pub(super) struct Opening {
+    /// Whose request it is.
+    pub(super) key: KeyId,
     pub(super) model: String,
     pub(super) includes_usage: bool,
     /// How long the client waits for a byte, if it says so.
@@ -69,12 +73,15 @@ pub(super) struct Opening {
 }
 
 struct State {
+    key: KeyId,
     head: Option<Head>,
     pulse: Pulse,
     connection: Connection,
     model: String,
     includes_usage: bool,
     rest: Option<VecDeque<Bytes>>,
+    /// The turn in which the answer is sent, once it has come.
+    turn: Option<Turn>,
     /// Whether what is told at the end is for good.
     is_final: bool,
     /// Counts it while it is open.
@@ -87,16 +94,18 @@ pub(super) fn open(
     progress: watch::Receiver<Progress>,
     connection: Connection,
 ) -> Response {
-    let Opening { model, includes_usage, read_timeout } = opening;
+    let Opening { key, model, includes_usage, read_timeout } = opening;
     let silence = silence(read_timeout);
     let one = connection.streams();
     let state = State {
+        key,
         head: None,
         pulse: Pulse { progress, silence, quiet_since: Instant::now(), steps: 0 },
         connection,
         model,
         includes_usage,
         rest: None,
+        turn: None,
         is_final: true,
         _one: one,
     };
@@ -151,6 +160,14 @@ impl State {
             return Some(comment);
         }
         let ended = self.pulse.progress.borrow().ended.clone();
+        if ended.as_deref().is_some_and(Result::is_ok) {
+            match timeout(self.pulse.silence, self.connection.turn(self.key)).await {
+                Ok(turn) => self.turn = turn,
+                Err(_silence) => {
+                    return Some(Bytes::from_static(b": other answers of the key come first\n\n"));
+                }
+            }
+        }
         match ended {
             Some(ended) => self.end(&ended),
             None => self.end(&Err(ApiFault::stopping())),
@@ -193,7 +210,7 @@ fn data(chunk: &Value) -> Bytes {
 mod tests {
     //! What is heard while a miner works.
 
-    use tokio::time::{interval, timeout};
+    use tokio::time::interval;
 
     use super::*;
 
