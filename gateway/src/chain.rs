@@ -47,8 +47,23 @@ impl Node {
         self.places.acquire().await.map_err(|closed| ChainError::Away(closed.to_string()))
     }
 
-    /// A run, if there is one.
-    pub(crate) async fn run(&self, id: &Hash) -> Answer<Option<Run>> {
+    /// A run with this escrow, if there is one.
+    pub(crate) async fn run(&self, id: &Hash, max_fee_micro: u64) -> Answer<Option<Run>> {
+        let Some(run) = self.any_run(id).await? else { return Ok(None) };
+        if run.agent_run_id != *id || run.max_fee.get() != max_fee_micro {
+            let (other, fee) = (run.agent_run_id, run.max_fee);
+            let text = format!("asked for run {id}, told of {other} with escrow {fee}");
+            return Err(ChainError::Strange(text));
+        }
+        let (reward, fee) = (run.miner_reward.unwrap_or_default(), run.network_fee.unwrap_or_default());
+        if reward.checked_add(fee).is_none_or(|cost| cost > run.max_fee) {
+            let text = format!("run {id} costs {reward} and {fee}, more than its escrow {}", run.max_fee);
+            return Err(ChainError::Strange(text));
+        }
+        Ok(Some(run))
+    }
+
+    async fn any_run(&self, id: &Hash) -> Answer<Option<Run>> {
         let _place = self.place().await?;
         match self.client.run(id).await {
             Ok(run) => Ok(Some(run.into_value())),
@@ -113,7 +128,7 @@ impl Node {
     pub(crate) async fn has(&self, record: &Record, id: &Hash) -> Answer<bool> {
         let max_fee = Amount::new(record.max_fee_micro);
         Ok(match &record.work {
-            Work::Run => self.run(id).await?.is_some_and(|run| run.max_fee == max_fee),
+            Work::Run => self.any_run(id).await?.is_some_and(|run| run.max_fee == max_fee),
             Work::Call(_) => self.any_call(id).await?.is_some_and(|call| call.max_fee == max_fee),
         })
     }

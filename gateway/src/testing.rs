@@ -103,6 +103,11 @@ impl FakeNode {
         self.answers.send_modify(|it| drop(it.insert(method, answer)));
     }
 
+    /// How often the method was called.
+    pub(crate) fn times(&self, method: &str) -> usize {
+        self.asked.borrow().iter().filter(|it| *it == method).count()
+    }
+
     /// Waits until the method is called, or was called before.
     pub(crate) async fn is_asked(&self, method: &str) {
         let mut asked = self.asked.subscribe();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miner::journal::JournalError;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use types::Hash;
 
 use super::service::ARRIVALS_AT_ONCE;
@@ -83,7 +83,7 @@ impl RequestService {
     fn attach(self: &Arc<Self>, admission: Admission) -> Result<Submitted, ApiFault> {
         match admission {
             Admission::New(id) | Admission::Known(Attached(id)) => {
-                let known = self.live.lock().get(&id).cloned();
+                let known = self.live.lock().get(&id).map(watch::Sender::subscribe);
                 Ok((id, known.unwrap_or_else(|| self.spawn(id, None))))
             }
             Admission::NameReused => Err(ApiFault::name_reused()),

@@ -16,9 +16,9 @@ use types::{Address, Keypair};
 
 use super::Progress;
 use super::fates::Fates;
-use crate::body_turns::BodyTurns;
 use crate::chain::{Node, PRICES_LAST};
 use crate::chain_events::ChainEvents;
+use crate::key_turns::KeyTurns;
 use crate::market::{Agents, CallQuestion, Pinned};
 use crate::openai::ApiFault;
 use crate::operate::Watch;
@@ -85,14 +85,18 @@ pub struct RequestService {
     pub(super) chain_events: ChainEvents,
     /// Cancelled once what was signed before the start has its fate.
     pub(super) recovered: CancellationToken,
-    pub(super) live: Mutex<BTreeMap<RequestId, watch::Receiver<Progress>>>,
+    /// What the workers tell of their requests, as long as they work or somebody listens.
+    pub(super) live: Mutex<BTreeMap<RequestId, watch::Sender<Progress>>>,
     pub(super) prices: Mutex<Option<(Instant, (Prices, bool))>>,
     /// Held while a blob is stored, by the first byte of its hash: the same text is stored once.
     pub(super) blobs: [tokio::sync::Mutex<()>; BLOBS_AT_ONCE],
     /// Held while a request is taken in, by its body: whoever repeats it finds its worker.
     pub(super) arrivals: [tokio::sync::Mutex<()>; ARRIVALS_AT_ONCE],
     pub(super) tasks: TaskTracker,
-    pub(crate) body_turns: BodyTurns,
+    /// The bodies of requests that are read.
+    pub(crate) body_turns: KeyTurns,
+    /// The answers that are sent to clients.
+    pub(crate) answer_turns: KeyTurns,
     pub(crate) watch: Watch,
 }
 
@@ -128,7 +132,8 @@ impl RequestService {
             blobs: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             arrivals: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             tasks: TaskTracker::new(),
-            body_turns: BodyTurns::default(),
+            body_turns: KeyTurns::default(),
+            answer_turns: KeyTurns::default(),
             watch: Watch::default(),
         })
     }
@@ -239,10 +244,10 @@ impl RequestService {
     ) -> watch::Receiver<Progress> {
         let mut live = self.live.lock();
         if let Some(known) = live.get(&id) {
-            return known.clone();
+            return known.subscribe();
         }
         let (tell, hear) = watch::channel(Progress::default());
-        live.insert(id, hear.clone());
+        live.insert(id, tell.clone());
         drop(live);
         let service = Arc::clone(self);
         self.tasks.spawn(async move {
@@ -255,8 +260,24 @@ impl RequestService {
                     service.stop.cancel();
                 }
             }
-            service.live.lock().remove(&id);
+            service.forget(id, &tell).await;
         });
         hear
+    }
+
+    /// Forgets what was told of a request, once nobody listens any more: until then, whoever repeats the
+    /// request shares its answer, which is kept in memory once.
+    async fn forget(&self, id: RequestId, tell: &watch::Sender<Progress>) {
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => (),
+                () = tell.closed() => (),
+            }
+            let mut live = self.live.lock();
+            if tell.is_closed() || self.stop.is_cancelled() {
+                live.remove(&id);
+                return;
+            }
+        }
     }
 }

@@ -254,3 +254,61 @@ async fn a_run_that_the_chain_does_not_have_can_be_asked_for_again() {
     service.outbox.recover(&[slip]).await.unwrap();
     assert_eq!(Phase::Reserved, service.store.request(id).unwrap().unwrap().phase);
 }
+
+#[tokio::test]
+async fn a_node_that_says_again_and_again_that_the_nonce_is_taken_gets_a_few_signed_requests() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
+    node.refuses("ombra_sendTransaction", -32050, "NONCE_STALE");
+    node.refuses("ombra_getAgentRun", -32051, "NOT_FOUND");
+    let (id, _progress) =
+        service.take(wants(&key, "body", 1_100), Job::Ask(question(None))).await.unwrap();
+    let record = || service.store.request(id).unwrap().unwrap();
+    let has_ended = until(|| record().is_over()).await;
+    service.stop.cancel();
+    assert!(has_ended, "{:?}", record());
+    let why = Unpaid::Refused("NONCE_STALE".to_owned());
+    assert_eq!(Phase::Unpaid { run: None, why, fees_micro: 0 }, record().phase);
+    assert_eq!(3, node.times("ombra_sendTransaction"));
+}
+
+#[tokio::test]
+async fn a_run_that_costs_more_than_its_escrow_is_believed_of_no_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let id = Hash::digest(b"run");
+    let costs = |reward: &str| {
+        let mut run = run_on_chain(id, "completed");
+        run["minerReward"] = json!(reward);
+        run
+    };
+    node.answers("ombra_getAgentRun", costs("990"));
+    assert_eq!(Some(id), service.node.run(&id, 1_090).await.unwrap().map(|it| it.agent_run_id));
+    service.node.run(&id, 1_091).await.unwrap_err();
+    service.node.run(&Hash::ZERO, 1_090).await.unwrap_err();
+    node.answers("ombra_getAgentRun", costs("991"));
+    service.node.run(&id, 1_090).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn whoever_repeats_a_request_while_its_answer_is_read_shares_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = rich_node().await;
+    let service = service_at(&folder, node.url());
+    let (key, _secret) = service.store.new_key("one", Limits::default()).await.unwrap();
+    let Admission::New(id) = service.store.admit(wants(&key, "body", 1_100)).await.unwrap() else {
+        panic!("it is new")
+    };
+    // Nobody signed it before the gateway ended.
+    let mut reader = service.spawn(id, None);
+    let first = reader.wait_for(|it| it.ended.is_some()).await.unwrap().ended.clone().unwrap();
+    let again = service.spawn(id, None).borrow().ended.clone().expect("it is there at once");
+    assert!(Arc::ptr_eq(&first, &again));
+    drop(reader);
+    let is_forgotten = until(|| service.live.lock().is_empty()).await;
+    service.stop.cancel();
+    assert!(is_forgotten, "nobody reads it any more");
+}

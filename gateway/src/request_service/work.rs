@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use miner::outbox::{Halt, patiently};
+use miner::outbox::{Halt, Pauses, patiently};
 use tokio::sync::watch;
 use types::tx::{AgentCancel, Protection};
-use types::{Amount, Body, Hash, ids};
+use types::{Amount, Body, Code, Hash, ids};
 use wallet::client::records::Run;
 use wallet::sign::{Request, claim_bond_default};
 
@@ -22,6 +22,10 @@ use crate::store::About;
 pub(super) const POLL: Duration = Duration::from_secs(2);
 /// How often an answer is asked for that the chain says there is.
 pub(super) const ANSWER_TRIES: u32 = 5;
+
+/// How often a request is signed. Another program that uses the wallet may take a nonce now and then; a node
+/// that always says so would get one signed request after the other, each with an escrow of its own.
+const SIGNED_MAX: u32 = 3;
 
 /// Somebody works on it, and so many steps are done. Who waits is woken only by news.
 pub(super) fn tell_steps(tell: &watch::Sender<Progress>, steps: u64) {
@@ -40,6 +44,7 @@ impl RequestService {
         job: Option<Job>,
         tell: &watch::Sender<Progress>,
     ) -> Result<(), Halt> {
+        let (mut signed, mut pauses) = (0_u32, Pauses::new(PAUSE_MS));
         loop {
             let Some(record) = self.store.request(id)? else {
                 tell.send_modify(|it| it.end(Err(ApiFault::internal())));
@@ -51,11 +56,25 @@ impl RequestService {
                 it.created_s = record.created_ms / 1_000;
             });
             match &record.phase {
-                Phase::Reserved => match &job {
-                    Some(Job::Ask(question)) => self.ask(&record, question).await?,
-                    Some(Job::Call(question)) => self.ask_call(&record, question).await?,
-                    None => self.end_unpaid(&record, Unpaid::Interrupted).await?,
-                },
+                Phase::Reserved => {
+                    let Some(job) = &job else {
+                        self.end_unpaid(&record, Unpaid::Interrupted).await?;
+                        continue;
+                    };
+                    if signed == SIGNED_MAX {
+                        let code = Code::NonceStale.as_str().to_owned();
+                        self.end_unpaid(&record, Unpaid::Refused(code)).await?;
+                        continue;
+                    }
+                    if signed > 0 {
+                        pauses.pause(&self.stop).await?;
+                    }
+                    signed = signed.saturating_add(1);
+                    match job {
+                        Job::Ask(question) => self.ask(&record, question).await?,
+                        Job::Call(question) => self.ask_call(&record, question).await?,
+                    }
+                }
                 Phase::Refused { code } => {
                     self.end_unpaid(&record, Unpaid::Refused(code.clone())).await?;
                 }
@@ -132,6 +151,12 @@ impl RequestService {
         Ok(Protection { claim_bond, ..Protection::default() })
     }
 
+    /// The run of a request, if the node has it.
+    async fn run_of(&self, record: &Record, id: &Hash) -> Result<Option<Run>, Halt> {
+        let ask = &mut || self.node.run(id, record.max_fee_micro);
+        patiently(PAUSE_MS, &self.stop, ask).await
+    }
+
     /// Looks at the run, and does what follows.
     async fn follow(
         &self,
@@ -139,7 +164,7 @@ impl RequestService {
         id: Hash,
         tell: &watch::Sender<Progress>,
     ) -> Result<(), Halt> {
-        let run = patiently(PAUSE_MS, &self.stop, &mut || self.node.run(&id)).await?;
+        let run = self.run_of(record, &id).await?;
         // A node that is behind does not have it yet.
         let Some(run) = run else { return self.wait(id, POLL).await };
         match (run.status.as_str(), &record.phase) {
@@ -177,7 +202,7 @@ impl RequestService {
         self.store.sign(&slip, about, None).await?;
         turn.send(&slip).await?;
         // Included or not: the run's record says what became of it.
-        let run = patiently(PAUSE_MS, &self.stop, &mut || self.node.run(&id)).await?;
+        let run = self.run_of(record, &id).await?;
         if run.is_some_and(|run| run.status == "pending") {
             self.wait(id, POLL).await?;
         }
@@ -258,7 +283,7 @@ impl RequestService {
         }
         let (mut run, mut answer) = (None, None);
         if let Phase::Settled(bill) = &record.phase {
-            run = patiently(PAUSE_MS, &self.stop, &mut || self.node.run(&bill.run)).await?;
+            run = self.run_of(record, &bill.run).await?;
             if let Some(run) = &run {
                 answer = self.answer(run).await?;
             }
@@ -272,7 +297,7 @@ impl RequestService {
     /// The answer of a run. The node may have a blob a moment later than what names it.
     async fn answer(&self, run: &Run) -> Result<Option<String>, Halt> {
         let is_named = run.final_answer_inline.is_some() || run.final_answer_blob_id.is_some();
-        let mut pauses = miner::outbox::Pauses::new(PAUSE_MS);
+        let mut pauses = Pauses::new(PAUSE_MS);
         for _ in 0..ANSWER_TRIES {
             let answer = patiently(PAUSE_MS, &self.stop, &mut || self.node.answer(run)).await?;
             if answer.is_some() || !is_named {
