@@ -132,7 +132,8 @@ pub struct ExportArgs {
     /// Write an encrypted wallet file
     #[arg(long, value_name = "FILE", required_unless_present = "secret")]
     out: Option<PathBuf>,
-    /// File with a password for the new file [default: the same password]
+    /// File with a password for the new file [default: that of --password-file; without one, the
+    /// command asks for a new password]
     #[arg(long, value_name = "FILE", requires = "out")]
     new_password_file: Option<PathBuf>,
     /// Print a secret in the clear

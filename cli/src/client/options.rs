@@ -48,11 +48,10 @@ impl PasswordArgs {
 
     /// A password for a new file, typed twice when the terminal is asked.
     pub(super) fn new_password(&self) -> Result<Zeroizing<String>, CliError> {
-        let first = self.ask("Repeat the new password: ")?;
-        if self.password_file.is_none() && *self.ask("Repeat the new password: ")? != *first {
-            return Err(CliError::Usage("the two passwords differ".into()));
+        if self.password_file.is_some() {
+            return self.ask(NEW_PASSWORD);
         }
-        Ok(first)
+        typed_twice(|prompt| self.ask(prompt))
     }
 
     fn ask(&self, prompt: &str) -> Result<Zeroizing<String>, CliError> {
@@ -63,6 +62,19 @@ impl PasswordArgs {
             }
         }
     }
+}
+
+const NEW_PASSWORD: &str = "New password: ";
+
+/// A new password, which whoever types it has to type twice.
+fn typed_twice(
+    mut ask: impl FnMut(&str) -> Result<Zeroizing<String>, CliError>,
+) -> Result<Zeroizing<String>, CliError> {
+    let first = ask(NEW_PASSWORD)?;
+    if *ask("Repeat the new password: ")? != *first {
+        return Err(CliError::Usage("the two passwords differ".into()));
+    }
+    Ok(first)
 }
 
 /// Asks the terminal for a secret; without a terminal it is wrong usage.
@@ -198,13 +210,27 @@ impl SignerArgs {
 
 #[cfg(test)]
 mod tests {
-    //! Which key signs.
+    //! Which key signs, and what is asked of the terminal.
 
     use wallet::accounts::development_account;
-    use wallet::{KeyStore, Wallet};
+    use wallet::{KeyStore, Wallet, Zeroizing};
 
-    use super::SignerArgs;
+    use super::{SignerArgs, typed_twice};
     use crate::testing::parsed;
+
+    #[test]
+    fn a_new_password_is_asked_for_and_then_asked_for_again() {
+        let mut prompts = Vec::new();
+        let password = typed_twice(|prompt| {
+            prompts.push(prompt.to_owned());
+            Ok(Zeroizing::new("secret".to_owned()))
+        });
+        assert_eq!("secret", *password.unwrap());
+        assert_eq!(["New password: ", "Repeat the new password: "], *prompts);
+        let mut typed = ["secret", "secert"].into_iter();
+        let refused = typed_twice(|_| Ok(Zeroizing::new(typed.next().unwrap().to_owned())));
+        assert!(refused.unwrap_err().to_string().contains("differ"));
+    }
 
     #[test]
     fn a_flag_beats_the_wallet_of_the_environment() {
