@@ -57,6 +57,19 @@ pub enum WalletError {
         /// The key store's folder.
         folder: PathBuf,
     },
+    /// Two files of the key store have the same name, but not the same address.
+    #[error(
+        "two wallets have the name {name}: {first} and {other}. Give the path of the file that you \
+         mean, or move the other one out of the folder"
+    )]
+    Ambiguous {
+        /// The name asked for.
+        name: String,
+        /// One file.
+        first: PathBuf,
+        /// The other.
+        other: PathBuf,
+    },
     /// The node is of another chain than the one that the key was used on.
     #[error(
         "nothing was signed: {other}. {path} remembers the expected chain, on which the key was \

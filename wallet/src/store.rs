@@ -91,18 +91,26 @@ impl KeyStore {
         for entry in entries {
             wallets.extend(stored_wallet(entry.map_err(fault)?.path()));
         }
-        wallets.sort_by(|left, right| left.name.cmp(&right.name));
+        wallets.sort_by(|left, right| (&left.name, &left.path).cmp(&(&right.name, &right.path)));
         Ok(wallets)
     }
 
     /// The wallet of this name.
     ///
     /// # Errors
-    /// When there is none, or the folder cannot be read.
+    /// When there is none, when several files have the name, or when the folder cannot be read.
     pub fn find(&self, name: &str) -> Result<StoredWallet, WalletError> {
-        self.list()?.into_iter().find(|stored| stored.name == name).ok_or_else(|| {
-            WalletError::NotFound { name: name.to_owned(), folder: self.folder.clone() }
-        })
+        let mut named = self.list()?.into_iter().filter(|stored| stored.name == name);
+        let name = name.to_owned();
+        let Some(first) = named.next() else {
+            return Err(WalletError::NotFound { name, folder: self.folder.clone() });
+        };
+        match named.next() {
+            None => Ok(first),
+            Some(other) => {
+                Err(WalletError::Ambiguous { name, first: first.path, other: other.path })
+            }
+        }
     }
 
     /// Adds a wallet under a new name and makes the folder (0700) if it is missing.

@@ -191,6 +191,7 @@ const fn is_wrong_usage(error: &WalletError) -> bool {
         | WalletError::NoMnemonic
         | WalletError::BadName
         | WalletError::NotFound { .. }
+        | WalletError::Ambiguous { .. }
         | WalletError::OtherChain { .. }
         | WalletError::NotTheNamed { .. }
         | WalletError::BadChainId { .. }

@@ -78,6 +78,22 @@ fn a_name_is_taken_once_and_must_be_plain() {
 }
 
 #[test]
+fn a_name_that_two_files_have_opens_neither_and_both_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = KeyStore::at(folder.path().to_owned());
+    let mut files = vec![store.add("alice", &wallet("01"), "a").unwrap().path];
+    // A backup that was copied into the folder.
+    files.push(folder.path().join(format!("alice.{}.json", wallet("02").address())));
+    write_wallet_file(&files[1], &wallet("02"), "a").unwrap();
+    files.sort();
+    for refused in [store.find("alice").unwrap_err(), store.open("alice", "a").unwrap_err()] {
+        let WalletError::Ambiguous { first, other, .. } = &refused else { panic!("{refused}") };
+        assert_eq!(files, [first.clone(), other.clone()]);
+    }
+    assert_eq!(2, store.list().unwrap().len());
+}
+
+#[test]
 fn a_file_under_anothers_address_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let store = KeyStore::at(folder.path().to_owned());
