@@ -20,7 +20,7 @@ use wallet::calls::{Terms, amount_of};
 use wallet::{Answer, Client};
 
 use self::agent::Agent;
-use self::options::{Limit, Price};
+use self::options::{Conditional, Limit, Price};
 use self::sending::send;
 use self::terms::Holding;
 use super::options::{NodeArgs, SignerArgs};
@@ -80,7 +80,7 @@ pub struct CallArgs {
     /// result:HASH:ADDRESS:AMOUNT; needs --appealable; may be given several times
     #[arg(long = "on", value_name = "WHEN:ADDRESS:AMOUNT", value_parser = options::on_result,
         requires = "appealable")]
-    on_result: Vec<OnResult>,
+    on_result: Vec<Conditional>,
     /// How long members have to commit, in milliseconds: 10000 to 600000
     #[arg(long, value_name = "MS", default_value_t = 60_000,
         value_parser = clap::value_parser!(u64).range(10_000..=600_000))]
@@ -157,6 +157,8 @@ struct Draft {
 /// # Errors
 /// [`CliError`]; a call that ends otherwise than `success` is a failure.
 pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
+    let mut payees = args.on_result.iter().map(|it| it.payee);
+    payees.try_for_each(|payee| args.signer.pays(payee).map(drop))?;
     let client = args.node.client()?;
     let draft = draft(&args, &client, 1).await?;
     let is_json = args.node.json;
@@ -293,7 +295,7 @@ async fn draft(args: &CallArgs, client: &Client, tried: u8) -> Result<Draft, Cli
     let estimate = estimate(args, client, &agent, (&payload, consensus, tried)).await?;
     let terms = Terms::suggested(&estimate)?;
     let conditional =
-        args.on_result.iter().try_fold(Amount::ZERO, |sum, it| sum.checked_add(it.amount));
+        args.on_result.iter().try_fold(Amount::ZERO, |sum, it| sum.checked_add(it.payment.amount));
     let holding = Holding {
         wanted: args.max_fee,
         floor: amount_of(&estimate, "floor")?,
@@ -367,7 +369,7 @@ fn holds(args: &CallArgs, draft: &Draft) -> Result<String, CliError> {
         ("  a member", format!("{} at most", ombra(draft.terms.budget))),
         ("  royalty", format!("{} on success", ombra_of(&estimate["royalty"]))),
     ]);
-    for OnResult { when, to, amount } in &args.on_result {
+    for OnResult { when, to, amount } in args.on_result.iter().map(|it| &it.payment) {
         rows.add_row([
             "  on the answer".to_owned(),
             format!("{} to {} on {when}", ombra(*amount), to.address),

@@ -13,6 +13,8 @@ use super::CliError;
 /// A secret's file is not larger.
 const SECRET_BYTES_MAX: u64 = 4096;
 const MICRO_DIGITS: usize = 6;
+/// What the name of a development account begins with.
+pub(super) const DEVELOPMENT: &str = "dev:";
 
 /// The first line of a file (`-` is standard input), without its line end.
 pub(crate) fn first_line(path: &Path) -> Result<Zeroizing<String>, CliError> {
@@ -64,11 +66,25 @@ pub(super) fn text_or_file(
 
 /// An address: 40 hex characters, `ox` and 40 hex characters, or `dev:N` for development account N.
 pub(crate) fn address(text: &str) -> Result<Address, String> {
-    let Some(index) = text.strip_prefix("dev:") else {
-        return Address::parse(text).map_err(|error| error.to_string());
+    payee(text).map(|payee| payee.address)
+}
+
+/// Who is to be paid: an address, and the N of `dev:N` if it was written so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Payee {
+    pub(super) address: Address,
+    pub(super) development: Option<u32>,
+}
+
+/// The same as an [`address`]; whether it may be paid is for the key to say that pays.
+pub(crate) fn payee(text: &str) -> Result<Payee, String> {
+    let Some(index) = text.strip_prefix(DEVELOPMENT) else {
+        let address = Address::parse(text).map_err(|error| error.to_string())?;
+        return Ok(Payee { address, development: None });
     };
     let index = index.parse().map_err(|_number| format!("{text:?}: expected dev:N"))?;
-    development_account(index).map(|key| key.address()).map_err(|error| error.to_string())
+    let key = development_account(index).map_err(|error| error.to_string())?;
+    Ok(Payee { address: key.address(), development: Some(index) })
 }
 
 /// An amount: digits are micro-OMBRA, with the unit `ombra` it may have six decimals (`1.5ombra`).

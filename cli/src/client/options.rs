@@ -11,6 +11,7 @@ use wallet::accounts::development_account;
 use wallet::client::DEFAULT_URL;
 use wallet::{ChainMemory, Client, KeyStore, Wallet, Zeroizing, read_wallet_file};
 
+use super::input::Payee;
 use super::signer::Signer;
 use super::{CliError, input};
 
@@ -196,6 +197,23 @@ impl SignerArgs {
         Ok(Some(Signer::of_file(key, self.store.memory(&named)?, chain_id())))
     }
 
+    /// The address that is paid. Everybody has the keys of development accounts, so a payment to
+    /// `dev:N` on a chain whose money counts would be lost: only another development account makes one.
+    ///
+    /// # Errors
+    /// When another key is to pay `dev:N`.
+    pub(crate) fn pays(&self, payee: Payee) -> Result<Address, CliError> {
+        let Payee { address, development } = payee;
+        match development.filter(|_| self.dev.is_none()) {
+            None => Ok(address),
+            Some(index) => Err(CliError::Usage(format!(
+                "dev:{index} is a development account, and everybody has its key: whatever another \
+                 key pays it can be taken by anyone. Sign with --dev N on a test chain; if you mean \
+                 this account all the same, give its address, {address}"
+            ))),
+        }
+    }
+
     /// The key that signs.
     pub(crate) fn signer(&self) -> Result<Signer, CliError> {
         self.signer_if_given()?.ok_or_else(|| {
@@ -215,6 +233,7 @@ mod tests {
     use wallet::accounts::development_account;
     use wallet::{KeyStore, Wallet, Zeroizing};
 
+    use super::super::input::payee;
     use super::{SignerArgs, typed_twice};
     use crate::testing::parsed;
 
@@ -230,6 +249,22 @@ mod tests {
         let mut typed = ["secret", "secert"].into_iter();
         let refused = typed_twice(|_| Ok(Zeroizing::new(typed.next().unwrap().to_owned())));
         assert!(refused.unwrap_err().to_string().contains("differ"));
+    }
+
+    #[test]
+    fn a_development_account_is_paid_by_its_number_only_by_another() {
+        let named = payee("dev:3").unwrap();
+        let written = payee(&named.address.to_string()).unwrap();
+        let development: SignerArgs = parsed(&["--dev", "0"]);
+        let wallet: SignerArgs = parsed(&["--wallet", "alice"]);
+        assert_eq!(named.address, development.pays(named).unwrap());
+        assert_eq!(named.address, wallet.pays(written).unwrap());
+        for signer in [wallet, parsed(&[]), parsed(&["--key-file", "validator.key"])] {
+            let refused = signer.pays(named).unwrap_err();
+            let said = refused.to_string();
+            assert_eq!(2, refused.exit_code());
+            assert!(said.contains("dev:3") && said.contains(&named.address.to_string()), "{said}");
+        }
     }
 
     #[test]

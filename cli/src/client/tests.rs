@@ -177,7 +177,8 @@ async fn without_a_node_a_transaction_is_for_the_named_chain_or_the_remembered_o
     keys.run(&["new", "alice"]).await.unwrap();
     let (store, password) = (keys.path("keys"), keys.path("pw"));
     let chain_of = async |more: &[&str]| {
-        let transfer = ["transfer", "dev:1", "1ombra", "--nonce", "0"];
+        let to = "69779141b27f1fb5062164ab88e27a4d00e34862";
+        let transfer = ["transfer", to, "1ombra", "--nonce", "0"];
         let parsed = transaction(&[&transfer, more].concat()).await?;
         Ok::<_, CliError>(parsed.chain_id().map(str::to_owned))
     };
@@ -203,6 +204,33 @@ async fn without_a_node_a_transaction_is_for_the_named_chain_or_the_remembered_o
         let shown = keys.run(&["show", name]).await.unwrap();
         assert!(shown.contains(&here.to_string()), "{shown}");
     }
+}
+
+#[tokio::test]
+async fn a_wallet_pays_no_development_account_by_its_number() {
+    let keys = Keys::new();
+    keys.run(&["new", "alice"]).await.unwrap();
+    let (store, password) = (keys.path("keys"), keys.path("pw"));
+    let alice = ["--wallet", "alice", "--keys-dir", &store, "--password-file", &password];
+    let offline = ["--nonce", "0", "--chain-id", "here", "--rpc", "http://127.0.0.1:1"];
+    let address = "135151701fb060be16c737a0803e1259bb247f1e";
+    for to in ["dev:3", address] {
+        for transfer in
+            [&["transfer", to, "1ombra"][..], &["any", "transfer", "--to", to, "--amount", "1"]]
+        {
+            let signed = transaction(&[transfer, &alice, &offline].concat()).await;
+            assert_eq!(to == address, signed.is_ok(), "{transfer:?}: {signed:?}");
+            let said = signed.err().map(|error| (error.exit_code(), error.to_string()));
+            assert!(said.is_none_or(|(code, said)| code == 2 && said.contains(address)));
+        }
+    }
+    let call = ["call", "judge", "decide", "x", "--appealable", "--on", "success:dev:3:5ombra"];
+    let refused = ombra(&[&call[..], &alice, &offline[4..]].concat()).await.unwrap_err();
+    assert_eq!(
+        (2, true),
+        (refused.exit_code(), refused.to_string().contains("dev:3")),
+        "{refused}"
+    );
 }
 
 #[tokio::test]

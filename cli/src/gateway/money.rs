@@ -10,12 +10,12 @@ use gateway::request_service::DrainFault;
 use gateway::settings::Settings;
 use tokio_util::sync::CancellationToken;
 use types::tx::Transfer;
-use types::{Address, Amount, Body};
+use types::{Amount, Body};
 
 use super::control::{Drain, Drained};
 use super::error::failed;
 use super::place::{FolderArgs, PlaceArgs, Source};
-use crate::client::input::{address, amount};
+use crate::client::input::{Payee, amount, payee};
 use crate::client::options::{NodeArgs, SignerArgs};
 use crate::client::output::ombra;
 use crate::client::tx::{Sender, block_of};
@@ -32,8 +32,8 @@ pub(super) struct FundArgs {
     #[arg(value_parser = amount)]
     amount: Amount,
     /// The gateway's wallet [default: that of the only gateway in the folder]
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    to: Option<Address>,
+    #[arg(long, value_name = "ADDRESS", value_parser = payee)]
+    to: Option<Payee>,
     /// The most that the gateway's wallet may hold afterwards
     #[arg(long, value_name = "AMOUNT", value_parser = amount, default_value = "10ombra")]
     balance_max: Amount,
@@ -52,14 +52,14 @@ pub(super) struct DrainArgs {
     #[arg(value_parser = amount)]
     amount: Option<Amount>,
     /// The recipient
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    to: Address,
+    #[arg(long, value_name = "ADDRESS", value_parser = payee)]
+    to: Payee,
     #[command(flatten)]
     place: PlaceArgs,
 }
 
 pub(super) async fn fund(args: FundArgs, out: Out<'_>) -> Outcome {
-    let to = args.to.map_or_else(|| args.folder.only(), Ok)?;
+    let to = args.to.map_or_else(|| args.folder.only(), |to| args.signer.pays(to))?;
     let sender = Sender::new(args.node.client()?, args.signer.signer()?);
     let has = sender.client.account(&to).await?.balance;
     let after = has.checked_add(args.amount).unwrap_or(Amount::new(u64::MAX));
@@ -79,7 +79,8 @@ pub(super) async fn fund(args: FundArgs, out: Out<'_>) -> Outcome {
 }
 
 pub(super) async fn drain(args: DrainArgs, out: Out<'_>) -> Outcome {
-    let wanted = Drain { to: args.to, micro: args.amount.map(Amount::get) };
+    let to = args.place.signer.pays(args.to)?;
+    let wanted = Drain { to, micro: args.amount.map(Amount::get) };
     let wallet = args.place.wallet()?;
     let drained = match args.place.source(wallet).await? {
         Source::Running(control) => control.drain(&wanted).await?,
@@ -89,7 +90,7 @@ pub(super) async fn drain(args: DrainArgs, out: Out<'_>) -> Outcome {
         }
     };
     let Drained { tx, micro } = drained;
-    writeln!(out, "moved {} to {}, tx {tx}", ombra(Amount::new(micro)), args.to)?;
+    writeln!(out, "moved {} to {to}, tx {tx}", ombra(Amount::new(micro)))?;
     Ok(())
 }
 

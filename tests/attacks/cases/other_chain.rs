@@ -17,6 +17,8 @@ use wallet::{KeyStore, Wallet};
 /// The chain that the node names first.
 const WORTHLESS: &str = "ombra-worthless";
 const PASSWORD: &str = "secret";
+/// Who is paid: development account 3, which a wallet pays only by its address.
+const PAYEE: &str = "135151701fb060be16c737a0803e1259bb247f1e";
 /// The exit code of wrong usage.
 const USAGE: i32 = 2;
 
@@ -45,7 +47,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let account = node.call("ombra_getAccount", &json!([address]))?;
         Ok(account["balance"].as_str().context("a balance")?.to_owned())
     };
-    let printed = signs(&["tx", "transfer", "dev:3", "1ombra", "--print"])?;
+    let printed = signs(&["tx", "transfer", PAYEE, "1ombra", "--print"])?;
     let signed: Value = serde_json::from_slice(&printed.stdout)?;
     ensure!(signed["chainId"] == WORTHLESS, "it was signed for {}", signed["chainId"]);
 
@@ -55,7 +57,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let (before, mut refused) = (balance()?, 0);
     let conversation = "22".repeat(32);
     let attempts: [&[&str]; 4] = [
-        &["tx", "transfer", "dev:3", "500ombra"],
+        &["tx", "transfer", PAYEE, "500ombra"],
         &["tx", "chat", "hi", "--conversation", &conversation],
         &["run", "hi", "--max-fee", "1ombra", "--timeout", "1"],
         &["chat", &conversation],
@@ -79,10 +81,10 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     ensure!(front.sent().is_empty(), "the node was handed {:?}", front.sent());
     ensure!(balance()? == before, "money has moved: {before} is {}", balance()?);
     // Whoever means it says so, and is held to it.
-    let meant = signs(&["tx", "transfer", "dev:3", "1ombra", "--chain-id", id])?;
+    let meant = signs(&["tx", "transfer", PAYEE, "1ombra", "--chain-id", id])?;
     ensure!(meant.status.success(), "{}", String::from_utf8_lossy(&meant.stderr));
     front.name(WORTHLESS, &genesis);
-    let lied = signs(&["tx", "transfer", "dev:3", "1ombra", "--chain-id", id])?;
+    let lied = signs(&["tx", "transfer", PAYEE, "1ombra", "--chain-id", id])?;
     ensure!(lied.status.code() == Some(USAGE), "{}", String::from_utf8_lossy(&lied.stderr));
     let seen = user
         .tell(&format!("{refused} of {} signatures for another chain refused", attempts.len()))?;

@@ -7,7 +7,7 @@ use types::call::{Consensus, When};
 use types::tx::OnResult;
 use wallet::calls::usual_consensus;
 
-use crate::client::input;
+use crate::client::input::{self, Payee};
 
 /// Who decides.
 pub(super) fn consensus(text: &str) -> Result<Consensus, String> {
@@ -36,8 +36,15 @@ pub(super) fn decider(
     }
 }
 
+/// A conditional payment, and its recipient as it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Conditional {
+    pub(super) payment: OnResult,
+    pub(super) payee: Payee,
+}
+
 /// A conditional payment: `success:ADDRESS:AMOUNT` or `result:HASH:ADDRESS:AMOUNT`.
-pub(super) fn on_result(text: &str) -> Result<OnResult, String> {
+pub(super) fn on_result(text: &str) -> Result<Conditional, String> {
     let expected =
         || format!("{text:?}: expected success:ADDRESS:AMOUNT or result:HASH:ADDRESS:AMOUNT");
     let (when, rest) = match text.strip_prefix("success:") {
@@ -51,7 +58,9 @@ pub(super) fn on_result(text: &str) -> Result<OnResult, String> {
     When::parse(&when).ok_or_else(|| format!("{when:?}: expected {}", When::EXPECTED))?;
     // An address may be `dev:3`.
     let (to, amount) = rest.rsplit_once(':').ok_or_else(expected)?;
-    Ok(OnResult { when, to: input::address(to)?.into(), amount: input::amount(amount)? })
+    let payee = input::payee(to)?;
+    let payment = OnResult { when, to: payee.address.into(), amount: input::amount(amount)? };
+    Ok(Conditional { payment, payee })
 }
 
 /// A price: `perCall=1000`.
@@ -122,11 +131,11 @@ mod tests {
 
     #[test]
     fn a_conditional_payment_names_a_case_an_account_and_an_amount() {
-        let paid = on_result("success:dev:0:5ombra").unwrap();
+        let paid = on_result("success:dev:0:5ombra").unwrap().payment;
         assert_eq!((paid.when.as_str(), paid.amount), ("success", Amount::new(5_000_000)));
         assert_eq!(paid.to.text, "de133ca6f509c74f6e2e849403cc461d2d5b3e3c");
         let hash = "ab".repeat(32);
-        let paid = on_result(&format!("result:{hash}:dev:0:1")).unwrap();
+        let paid = on_result(&format!("result:{hash}:dev:0:1")).unwrap().payment;
         assert_eq!(paid.when, format!("result:{hash}"));
         for text in ["success", "success:dev:0", "failure:dev:0:1", "result:ab:dev:0:1"] {
             assert!(on_result(text).is_err(), "{text}");

@@ -72,6 +72,7 @@ async fn include(
 }
 
 fn body(args: &CallArgs, draft: &Draft, call_id: Hash) -> AgentCall {
+    let payments = args.on_result.iter().map(|it| it.payment.clone()).collect();
     AgentCall {
         call_id,
         agent_id: draft.agent.id,
@@ -88,7 +89,7 @@ fn body(args: &CallArgs, draft: &Draft, call_id: Hash) -> AgentCall {
             Consensus::Threshold(needed) => Some(u64::from(needed)),
         },
         appealable: args.appealable.then_some(true),
-        on_result: (!args.on_result.is_empty()).then(|| args.on_result.clone()),
+        on_result: Some(payments).filter(|payments: &Vec<_>| !payments.is_empty()),
         conversation_id: args.conversation,
     }
 }

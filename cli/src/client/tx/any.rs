@@ -12,6 +12,7 @@ use types::{Body, Hash, PublicKey, Signature};
 
 use super::SendArgs;
 use super::deliver::Delivery;
+use crate::client::input::Payee;
 use crate::client::{CliError, Out, Outcome, input};
 
 /// A transaction of some kind.
@@ -19,12 +20,15 @@ use crate::client::{CliError, Out, Outcome, input};
 pub struct AnyArgs {
     kind: &'static KindSpec,
     fields: Map<String, Value>,
+    /// The development accounts that are named by their numbers.
+    development: Vec<Payee>,
     send: SendArgs,
 }
 
 /// Carries out `ombra tx any`.
 pub(super) async fn run(args: AnyArgs, out: Out<'_>) -> Outcome {
-    let AnyArgs { kind, mut fields, send } = args;
+    let AnyArgs { kind, mut fields, development, send } = args;
+    let signer = send.signer.clone();
     let delivery = Delivery::open(send)?;
     for field in kind.fields.iter().filter(|field| field.filled == Filled::Sender) {
         let sender = delivery.sender.keypair().address().to_string();
@@ -33,6 +37,10 @@ pub(super) async fn run(args: AnyArgs, out: Out<'_>) -> Outcome {
     let text = Value::Object(fields).to_string();
     let body = Body::parse(kind.type_name, text.as_bytes())
         .map_err(|rejection| CliError::Usage(rejection.to_string()))?;
+    let paid = body.payee(delivery.sender.keypair().address());
+    if let Some(payee) = development.into_iter().find(|named| Some(named.address) == paid) {
+        signer.pays(payee)?;
+    }
     delivery.deliver(&body, out).await
 }
 
@@ -57,12 +65,19 @@ impl FromArgMatches for AnyArgs {
         let is_named = |kind: &&KindSpec| kebab_of_type(kind) == name;
         let kind = Body::KINDS.iter().find(is_named).ok_or_else(missing)?;
         let mut fields = Map::new();
+        let mut development = Vec::new();
         for field in kind.all_fields() {
             if let Some(value) = given(field, matches) {
                 fields.insert(field.name.to_owned(), value);
             }
+            if matches!(field.form, Form::Address) {
+                let written = matches.get_raw(field.name).into_iter().flatten();
+                let written = written.filter_map(|it| it.to_str());
+                let named = written.filter(|it| it.starts_with(input::DEVELOPMENT));
+                development.extend(named.filter_map(|it| input::payee(it).ok()));
+            }
         }
-        Ok(Self { kind, fields, send: SendArgs::from_arg_matches(matches)? })
+        Ok(Self { kind, fields, development, send: SendArgs::from_arg_matches(matches)? })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -16,6 +16,7 @@ use wallet::{Client, Page};
 
 use super::deliver::Delivery;
 use super::{ProtectionArgs, SendArgs, escrow};
+use crate::client::input::Payee;
 use crate::client::{CliError, Out, Outcome, input};
 
 /// Milliseconds in a day.
@@ -244,9 +245,9 @@ pub struct CancelArgs {
 /// A payment.
 #[derive(Args, Debug)]
 pub struct TransferArgs {
-    /// Receiver: 40 hex characters, 'ox' and 40 hex characters, or dev:N
-    #[arg(value_parser = input::address)]
-    to: Address,
+    /// Receiver: 40 hex characters, 'ox' and 40 hex characters, or, with --dev, dev:N
+    #[arg(value_parser = input::payee)]
+    to: Payee,
     /// Micro-OMBRA, or with unit: 1.5ombra
     #[arg(value_parser = input::amount)]
     amount: Amount,
@@ -415,7 +416,8 @@ pub(super) async fn cancel(args: CancelArgs, out: Out<'_>) -> Outcome {
 }
 
 pub(super) async fn transfer(args: TransferArgs, out: Out<'_>) -> Outcome {
-    let body = Body::Transfer(Transfer::new(args.to, args.amount, args.fee));
+    let to = args.send.signer.pays(args.to)?;
+    let body = Body::Transfer(Transfer::new(to, args.amount, args.fee));
     Delivery::open(args.send)?.deliver(&body, out).await
 }
 
