@@ -64,3 +64,5 @@ mod tidy;
 mod tools;
 #[cfg(test)]
 mod validators;
+#[cfg(test)]
+mod wallets;

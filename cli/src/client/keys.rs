@@ -12,6 +12,7 @@ use wallet::{
 
 use super::options::{PasswordArgs, StoreArgs, ask_secret};
 use super::output::{facts, table};
+use super::signer::note;
 use super::{CliError, Out, Outcome, input};
 
 /// The most accounts that one `derive` prints.
@@ -329,18 +330,36 @@ fn export(args: &ExportArgs, out: Out<'_>) -> Outcome {
         }
         return Ok(());
     }
-    let (name, secret) = match args.secret {
-        Some(Secret::Mnemonic) => {
-            let phrase = wallet.expose_phrase().ok_or(wallet::WalletError::NoMnemonic)?;
-            ("mnemonic", Zeroizing::new(phrase.expose().to_owned()))
+    match args.secret {
+        Some(Secret::Mnemonic) => print_words(&wallet, args.json, out),
+        Some(Secret::PrivateKey) | None => {
+            let secret = wallet.expose_private_key();
+            if args.json {
+                let object = json!({"address": wallet.address(), "privateKey": *secret});
+                writeln!(out, "{object}")?;
+            } else {
+                writeln!(out, "{}", *secret)?;
+            }
+            Ok(())
         }
-        Some(Secret::PrivateKey) | None => ("privateKey", wallet.expose_private_key()),
-    };
-    if args.json {
-        writeln!(out, "{}", json!({"address": wallet.address(), name: *secret}))?;
-    } else {
-        writeln!(out, "{}", *secret)?;
     }
+}
+
+/// The words alone are not enough to find the account again: the index is told beside them.
+fn print_words(wallet: &Wallet, is_json: bool, out: Out<'_>) -> Outcome {
+    let words = wallet.expose_phrase().ok_or(wallet::WalletError::NoMnemonic)?.expose();
+    let index = wallet.index().unwrap_or_default();
+    if is_json {
+        let object = json!({"address": wallet.address(), "mnemonic": words, "hdIndex": index});
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    writeln!(out, "{words}")?;
+    note(&format!(
+        "the index of this account is {index}: write it down with the words. To restore {}: ombra \
+         keys import NAME --index {index}",
+        wallet.address()
+    ));
     Ok(())
 }
 

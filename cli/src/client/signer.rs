@@ -149,7 +149,7 @@ pub(crate) fn advised(why: WalletError) -> CliError {
 }
 
 /// Tells the user something that is no answer.
-fn note(text: &str) {
+pub(super) fn note(text: &str) {
     let mut stderr = std::io::stderr().lock();
     // Who cannot be told is not kept from working.
     drop(writeln!(stderr, "ombra: {}", printable(text)));

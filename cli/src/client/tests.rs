@@ -94,7 +94,7 @@ async fn a_new_wallet_can_be_listed_shown_exported_and_imported() {
 
     let words = keys.run(&["export", "alice", "--secret", "mnemonic", "--json"]).await.unwrap();
     let words: serde_json::Value = serde_json::from_str(&words).unwrap();
-    assert_eq!(made["mnemonic"], words["mnemonic"]);
+    assert_eq!((&made["mnemonic"], &0.into()), (&words["mnemonic"], &words["hdIndex"]));
     let words = keys.run(&["export", "alice", "--secret", "mnemonic"]).await.unwrap();
     assert_eq!(made["mnemonic"].as_str().unwrap(), words.trim());
     let words = keys.write("words", &words);
@@ -114,6 +114,9 @@ async fn the_golden_accounts_are_derived() {
     let saved = ["derive", "--mnemonic-file", &words, "--index", "1", "--save", "second"];
     let saved = keys.run(&saved).await.unwrap();
     assert!(saved.contains("0412c31884ffd42ec7e31b02e36ecac168b0a59b"));
+    let exported = keys.run(&["export", "second", "--secret", "mnemonic", "--json"]).await.unwrap();
+    let exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
+    assert_eq!((&golden.into(), &1.into()), (&exported["mnemonic"], &exported["hdIndex"]));
 }
 
 #[tokio::test]
