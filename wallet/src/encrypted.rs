@@ -74,7 +74,7 @@ pub fn encrypt(wallet: &Wallet, password: &str) -> Result<String, WalletError> {
 ///
 /// # Errors
 /// When it is not a wallet file, its version is unknown, the password is wrong or the file was
-/// changed, or the address or public key inside does not belong to the private key.
+/// changed, or the address, the public key or the words inside do not belong to the private key.
 pub fn decrypt(text: &[u8], password: &str) -> Result<Wallet, WalletError> {
     let fault = WalletError::NotAWalletFile;
     let sealed: Sealed =
@@ -108,9 +108,13 @@ fn open(plaintext: &[u8]) -> Result<Wallet, WalletError> {
     if opened.address.parse::<Address>().ok() != Some(keypair.address()) {
         return Err(WalletError::Inconsistent("address"));
     }
-    let phrase = opened.mnemonic.as_deref().map(Phrase::parse).transpose()?;
-    let origin = phrase.map(|phrase| (phrase, opened.hd_index.unwrap_or(0)));
-    Ok(Wallet::from_parts(keypair, origin))
+    let Some(words) = &opened.mnemonic else { return Ok(Wallet::from_keypair(keypair)) };
+    let wallet = Wallet::from_phrase(Phrase::parse(words)?, opened.hd_index.unwrap_or(0))?;
+    // Whoever trusts in these words must get this account back from them.
+    if wallet.public_key() != keypair.public_key() {
+        return Err(WalletError::Inconsistent("mnemonic"));
+    }
+    Ok(wallet)
 }
 
 /// The text to encrypt, keys in the order of the format. Every value is free of characters that need escapes.

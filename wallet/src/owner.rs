@@ -38,11 +38,6 @@ impl Wallet {
         Ok(Self::from_keypair(parse_private_key(hex)?))
     }
 
-    /// A wallet as a file holds it: the key is what counts, the words are kept beside it.
-    pub(crate) fn from_parts(keypair: Keypair, origin: Option<(Phrase, u32)>) -> Self {
-        Self { keypair, origin }
-    }
-
     /// The key that signs.
     #[must_use]
     pub fn keypair(&self) -> &Keypair {

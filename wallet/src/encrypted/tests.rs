@@ -117,6 +117,13 @@ fn a_file_whose_parts_do_not_belong_together_is_refused() {
     let cases = [
         (right.replace("94bf", "94b0"), "address"),
         (right.replace("ed5509", "ed5500"), "public key"),
+        (right.replace("\"hdIndex\":0", "\"hdIndex\":1"), "mnemonic"),
+        (
+            right
+                .replace(&["abandon"; 11].join(" "), &["zoo"; 11].join(" "))
+                .replace("about", "wrong"),
+            "mnemonic",
+        ),
     ];
     for (text, part) in cases {
         let refused = decrypt(sealed(&text).as_bytes(), "pw");
