@@ -33,7 +33,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a whole chain for one person, with funded accounts
+    /// Run a single-validator development chain, with funded accounts
     Dev(Box<dev::DevCommand>),
     /// Run a chain with four miners, and show an agent run and a call of an agent
     Demo(Box<demo::DemoArgs>),
@@ -48,12 +48,12 @@ enum Command {
     /// Write, check and print genesis files
     #[command(subcommand)]
     Genesis(genesis::GenesisCommand),
-    /// Agree to become a validator, with the key of a home
+    /// Sign your consent to become a validator
     #[command(subcommand)]
     Validator(validator::ValidatorCommand),
     /// Work on agent runs for their fee
     Miner(Box<miner::MinerArgs>),
-    /// Let programs for the `OpenAI` interface pay miners on the chain
+    /// Serve the OpenAI API, and pay miners for the answers
     Gateway(Box<gateway::GatewayArgs>),
     /// Let an MCP client on this machine pay miners on the chain, over standard input and output
     Mcp(Box<mcp::McpArgs>),

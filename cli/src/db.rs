@@ -42,10 +42,10 @@ pub(super) enum DbCommand {
     /// Restore the database from a snapshot; the home must not have one yet
     #[command(after_help = "Example: ombra db restore --home /var/lib/ombra /backup/ombra")]
     Restore(RestoreArgs),
-    /// Let a validator sign again beyond the last block, which you name: only for the only
-    /// validator, or on a chain that has stopped and whose operators have all agreed. This starts a
-    /// different chain from there: tell everyone who has seen the old blocks. The node's old record
-    /// and log are kept beside the new ones
+    /// Let a validator sign the height after its last block again. Only for a sole validator, or on a
+    /// stopped chain after all operators have agreed. This starts a different chain from there: tell
+    /// everyone who has seen the old blocks. The node's old record and log are kept beside the new
+    /// ones
     #[command(
         after_help = "Example: ombra db sign-again --home /var/lib/ombra --height 1042 --hash HASH"
     )]

@@ -1,4 +1,4 @@
-//! `ombra dev`: a whole chain for one person.
+//! `ombra dev`: a development chain with one validator.
 
 mod agents;
 mod background;
@@ -41,7 +41,7 @@ const CHAIN_ID: &str = "ombra-dev";
 const COMMAND: &str = "ombra dev";
 const MARK: &str = "The chain in this folder was made by `ombra dev`; `--reset` throws it away.\n";
 
-/// Run a whole chain for one person, with funded accounts
+/// Run a single-validator development chain, with funded accounts
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  ombra dev\n  ombra dev --miner --gateway\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
@@ -55,7 +55,7 @@ pub(super) struct DevCommand {
     /// Run a miner on account 1 too, with the model inside the process
     #[arg(long)]
     miner: bool,
-    /// Run a gateway on account 2 too, for programs that speak the `OpenAI` interface, and print a key
+    /// Run a gateway on account 2 too, for programs that use the OpenAI API, and print a key
     #[arg(long)]
     gateway: bool,
     /// Where the gateway listens; port 0 picks a free one [default: 127.0.0.1:8788]
@@ -439,7 +439,7 @@ fn settings(
 /// Accounts and addresses, for people.
 pub(super) async fn print_banner(chain: &DevChain, out: Out<'_>) -> Outcome {
     let endpoints = chain.running.endpoints();
-    writeln!(out, "ombra dev: a chain for one person\n")?;
+    writeln!(out, "ombra dev: a development chain with one validator\n")?;
     print_accounts(chain, out).await?;
     let origin = if chain.is_new { "new chain" } else { "existing chain" };
     writeln!(out, "\n{origin} in {}", chain.home.directory().display())?;

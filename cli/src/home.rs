@@ -131,7 +131,11 @@ fn print_home(
     if let (Some(key), Some(validator)) = (key, validator) {
         writeln!(out, "validator {} with public key {key}", validator.address())?;
         if !is_listed {
-            writeln!(out, "this key is not among the validators of the genesis: the node follows")?;
+            writeln!(
+                out,
+                "This key is not a genesis validator; the node does not vote until the validators \
+                 vote it in."
+            )?;
         }
     }
     Ok(())

@@ -29,8 +29,8 @@ pub(super) struct ForgetArgs {
     /// seen the old blocks. Its old record is kept beside the new one
     #[arg(long)]
     forget_signed: bool,
-    /// Do it even if the other validators are not a quorum without this one: if they have not
-    /// decided what it has signed, the chain stops
+    /// Proceed even if the others are no quorum without this validator. The chain stops unless they
+    /// already have the block that it signed
     #[arg(long)]
     may_stop_chain: bool,
 }

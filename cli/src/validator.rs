@@ -20,8 +20,7 @@ const DAY_MS: u64 = 86_400_000;
 /// What the holder of a consensus key does with it
 #[derive(Debug, Subcommand)]
 pub(super) enum ValidatorCommand {
-    /// Agree to become a validator: sign the acceptance that votes for the key of a home need from
-    /// fork v7 on
+    /// Sign the acceptance that votes for the key of a home need from fork v7 on
     #[command(after_help = "Example: ombra validator accept --home /var/lib/ombra\n\n\
                       Nothing is sent. Give what it prints to the validators, who all have to vote with \
                       this time:\n\

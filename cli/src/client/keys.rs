@@ -221,12 +221,13 @@ fn new(args: &NewArgs, out: Out<'_>) -> Outcome {
     writeln!(out, "\n{}\n", phrase.expose())?;
     writeln!(
         out,
-        "Write these words down: they are the only way back to this account, and whoever"
+        "Write these words down. If you lose the wallet file or its password, only these words restore"
     )?;
     writeln!(
         out,
-        "has them owns it. They are not shown again except by `ombra keys export --secret mnemonic`."
+        "the account. Anyone who has them controls it. `ombra keys export --secret mnemonic` shows them"
     )?;
+    writeln!(out, "again.")?;
     Ok(())
 }
 

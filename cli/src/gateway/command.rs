@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::{books, key, money, requests, serve, tool};
 use crate::client::{Out, Outcome};
 
-/// Let programs for the `OpenAI` interface pay miners on the chain
+/// Serve the OpenAI API, and pay miners for the answers
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
