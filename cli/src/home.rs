@@ -172,23 +172,12 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
         .map_err(|error| CliError::Usage(error.to_string()))?
         .config;
     let genesis = genesis::parse(&home.genesis())?;
-    let node_key = keyfile::read(&home.node_key()).map_err(key_fault)?;
-    let validator = if home.validator_key().exists() {
-        Some(Keypair::from_seed(&keyfile::read(&home.validator_key()).map_err(key_fault)?))
-    } else {
-        None
-    };
+    let Keys { node_key, is_new, validator } = Keys::of(&home)?;
     let log = logging::start(&settings.log).map_err(|error| CliError::Usage(error.to_string()))?;
-    let is_listed = |key: &Keypair| is_listed(&genesis, key);
-    if let Some(key) = validator.as_ref().filter(|key| !is_listed(key)) {
-        tracing::warn!(
-            public_key = %key.public_key(),
-            "genesis does not list the validator key of this home: the node follows"
-        );
+    if is_new {
+        tell_new_key(&home, &node_key)?;
     }
-    // Where validators can change, a key that is not one of the first may become one.
-    let can_change = genesis.chain().forks.validator_vote.is_some();
-    let validator = validator.filter(|key| can_change || is_listed(key));
+    let validator = voter(&home, &genesis, validator);
     let spec = NodeSpec {
         home: home.clone(),
         genesis,
@@ -214,6 +203,75 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
     out.flush()?;
     let reason = running.run_until(asked).await;
     super::outcome::ended(&reason)
+}
+
+/// The keys of a node that is about to start.
+struct Keys {
+    node_key: [u8; 32],
+    /// Whether the home had no such key.
+    is_new: bool,
+    /// None for a follower.
+    validator: Option<Keypair>,
+}
+
+impl Keys {
+    /// A lost node key is made anew: other nodes know this one by another id from then on, and nothing
+    /// else is lost. A validator key is not, because its record of signatures belongs to it.
+    fn of(home: &Home) -> Result<Self, CliError> {
+        let (node, validator) = (home.node_key(), home.validator_key());
+        let is_new = !keyfile::is_there(&node).map_err(key_fault)?;
+        let validator = if keyfile::is_there(&validator).map_err(key_fault)? {
+            Some(Keypair::from_seed(&keyfile::read(&validator).map_err(key_fault)?))
+        } else {
+            None
+        };
+        let node_key = keyfile::read_or_create(&node).map_err(key_fault)?;
+        Ok(Self { node_key, is_new, validator })
+    }
+}
+
+fn tell_new_key(home: &Home, node_key: &[u8; 32]) -> Outcome {
+    let peer_id =
+        consensus::peer_id(node_key).map_err(|error| CliError::Failed(error.to_string()))?;
+    tracing::warn!(
+        key = %home.node_key().display(),
+        %peer_id,
+        "there was no node key, so the node has made a new one. Nodes that name this node with its old \
+         /p2p/ID do not know it any more: put the new id into their settings"
+    );
+    Ok(())
+}
+
+/// The key that votes, or may come to vote; why there is none is logged. Whether it votes is logged by
+/// the node, which knows the validators of the moment.
+fn voter(home: &Home, genesis: &::genesis::Genesis, key: Option<Keypair>) -> Option<Keypair> {
+    let path = home.validator_key();
+    let Some(key) = key else {
+        // A record that cannot be read stops the node later, if it matters.
+        if consensus::last_signed(&home.consensus()).ok().flatten().is_some() {
+            tracing::warn!(
+                key = %path.display(),
+                "this home has no validator key, although a validator has signed here: the node \
+                 follows and does not vote"
+            );
+        } else {
+            tracing::info!(
+                key = %path.display(),
+                "this home has no validator key: the node follows and does not vote"
+            );
+        }
+        return None;
+    };
+    // Where validators can change, a key that is not one of the first may become one.
+    if genesis.chain().forks.validator_vote.is_some() || is_listed(genesis, &key) {
+        return Some(key);
+    }
+    tracing::warn!(
+        public_key = %key.public_key(),
+        "the validator key of this home is not a genesis validator, and the validators of this chain \
+         cannot change: the node follows and does not vote"
+    );
+    None
 }
 
 /// Ends at the first SIGTERM or ctrl-C from now on. A signal that comes while a node fetches a snapshot

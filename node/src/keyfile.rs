@@ -75,7 +75,16 @@ pub fn create(path: &Path) -> Result<[u8; 32], KeyFileError> {
 /// # Errors
 /// [`KeyFileError`].
 pub fn read_or_create(path: &Path) -> Result<[u8; 32], KeyFileError> {
-    if path.exists() { read(path) } else { create(path) }
+    if is_there(path)? { read(path) } else { create(path) }
+}
+
+/// Whether there is a key file. One that the process may not look for is an error: it is not the same
+/// as none.
+///
+/// # Errors
+/// [`KeyFileError::Io`].
+pub fn is_there(path: &Path) -> Result<bool, KeyFileError> {
+    path.try_exists().map_err(|source| KeyFileError::Io { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

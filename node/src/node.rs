@@ -163,6 +163,9 @@ async fn start_stages(spec: NodeSpec, log: LogControl) -> Result<Running, StartE
     let mut registry = Registry::with_prefix("ombra");
     let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;
     parts.chain.store().require_known_fork()?;
+    if let Some(key) = &validator {
+        parts.chain.validators().tell_role(key, parts.chain.tip().height);
+    }
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
     let threads = Threads::start().map_err(no_threads)?;

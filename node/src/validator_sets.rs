@@ -1,8 +1,9 @@
 //! Who decides the next blocks, by the committed state, and who missed the turn to propose one.
 
+use consensus::Validator;
 use state::{StorageError, validators};
 use store::Store;
-use types::{Address, SetMember, ValidatorSets};
+use types::{Address, Keypair, SetMember, ValidatorSets};
 
 use crate::chain_spec::ChainSpec;
 
@@ -27,6 +28,25 @@ pub fn next_validators(store: &Store, spec: &ChainSpec) -> Result<NextValidators
     let first = set_of(&current)?;
     let after = next.as_deref().map(set_of).transpose()?;
     Ok(NextValidators { after: after.unwrap_or_else(|| first.clone()), next: first })
+}
+
+impl NextValidators {
+    /// Logs whether a node with this key is among those that decide the blocks after `height`.
+    pub(crate) fn tell_role(&self, key: &Keypair, height: u64) {
+        let Self { next, after } = self;
+        let (address, public_key) = (key.address(), key.public_key());
+        match next.by_address(&address).or_else(|| after.by_address(&address)) {
+            Some(Validator { power, .. }) => {
+                tracing::info!(%public_key, power, height, "this node is a validator");
+            }
+            None => tracing::warn!(
+                %public_key,
+                height,
+                "this node's key is not among the validators: the node does not vote until the \
+                 validators vote it in"
+            ),
+        }
+    }
 }
 
 /// A stored set, as consensus knows it.

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::net::Member;
 
+/// What nodes log: also what they catch up with, and whether they vote.
+const LOGGED: &str = "warn,node::sync=info,node::validator_sets=info,cli=info";
+
 /// A home, and the node that may run in it. Dropping it kills the node.
 #[derive(Debug)]
 pub struct HomeNode {
@@ -50,7 +53,7 @@ impl HomeNode {
     pub fn start(&mut self, peers: &[String], gossip_peers: &[String]) -> anyhow::Result<()> {
         let settings = [
             ("OMBRA__RPC__LISTEN", "127.0.0.1:0".to_owned()),
-            ("OMBRA__LOG__FILTER", "warn,node::sync=info".to_owned()),
+            ("OMBRA__LOG__FILTER", LOGGED.to_owned()),
             ("OMBRA__RPC__METRICS", "false".to_owned()),
             ("OMBRA__P2P__LISTEN", self.p2p.clone()),
             ("OMBRA__P2P__OPEN", "true".to_owned()),

@@ -127,6 +127,7 @@ fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Re
         Ok(blocks.into_iter().find(|block| block["proposer"] == newcomer))
     })?;
     assert!(proposed["index"].as_u64() >= Some(entered));
+    restarts_as_a_validator(&mut town, NEWCOMER)?;
 
     town.nodes[3].kill()?;
     town.vote(&[0, 1], 3, 0)?;
@@ -148,7 +149,9 @@ fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Re
         assert!(!keys(&town.nodes[at], 1)?.contains(&town.key(NEWCOMER)));
         assert_eq!(keys(&town.nodes[at], left)?, keys(&town.nodes[0], left)?);
     }
-    assert!(town.nodes[FOLLOWER].logged()?.contains("caught up"), "it got the blocks in batches");
+    let log = town.nodes[FOLLOWER].logged()?;
+    assert!(log.contains("caught up"), "it got the blocks in batches");
+    assert!(log.contains("this home has no validator key: the node follows"), "{log}");
 
     for node in &mut town.nodes {
         node.kill()?;
@@ -159,6 +162,20 @@ fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Re
     }
     assert!(town.nodes[0].db("rollback")?.contains("rolled back"));
     Ok(())
+}
+
+/// A node that was voted in says so when it starts again, and not before.
+fn restarts_as_a_validator(town: &mut Town, at: usize) -> anyhow::Result<()> {
+    let [outside, inside] = ["until the validators vote it in", "this node is a validator"];
+    let before = town.nodes[at].logged()?;
+    assert!(before.contains(outside) && !before.contains(inside), "{before}");
+    assert!(before.contains(&town.key(at)), "the key to vote for: {before}");
+    town.nodes[at].kill()?;
+    town.start(at)?;
+    let log = town.nodes[at].logged()?;
+    let since = log.strip_prefix(&before).context("a log that grows")?;
+    assert!(since.contains(inside) && !since.contains(outside), "{since}");
+    town.nodes[at].keeps_up()
 }
 
 #[test]
