@@ -1,4 +1,4 @@
-//! A process that decides alone, and loses blocks.
+//! A process that decides alone, and loses blocks or keys.
 
 use std::path::Path;
 
@@ -77,5 +77,35 @@ fn the_only_validator_that_lost_its_log_goes_on_when_the_last_block_is_named() -
     let refused = sign_again(&node, hash).expect_err("the chain goes on").to_string();
     assert!(refused.contains(&format!(", not {height} {hash}")), "{refused}");
     assert!(node.db("verify")?.contains("verified"));
+    Ok(())
+}
+
+#[test]
+fn a_node_that_lost_its_node_key_starts_with_a_new_one_and_says_so() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut node = killed(folder.path())?;
+    let old = node.node_key()?;
+    std::fs::remove_file(node.home().join("keys/node.key"))?;
+    let height = lives_for(&mut node, 1)?;
+    assert!(height >= 3, "it has its blocks and votes for the next");
+    assert_ne!(old, node.node_key()?);
+    let log = node.logged()?;
+    let id = consensus::peer_id(&node.node_key()?)?;
+    assert!(log.contains("there was no node key") && log.contains(&id), "{log}");
+    let told = log.len();
+    lives_for(&mut node, 1)?;
+    assert!(!node.logged()?[told..].contains("there was no node key"), "once");
+    Ok(())
+}
+
+#[test]
+fn a_validator_whose_key_is_gone_says_that_it_does_not_vote() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut node = killed(folder.path())?;
+    assert!(node.logged()?.contains("this node is a validator"));
+    std::fs::remove_file(node.home().join("keys/validator.key"))?;
+    node.start(&[], &[])?;
+    let log = node.logged()?;
+    assert!(log.contains("although a validator has signed here"), "{log}");
     Ok(())
 }
