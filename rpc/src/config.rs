@@ -128,7 +128,8 @@ pub struct Limits {
     /// What a client must take per second while there is something to take; with less, it uses up
     /// `write_timeout_ms`. 0 is any.
     pub write_bytes_per_second_min: u32,
-    /// How often a WebSocket is pinged; one that does not answer within twice this is closed.
+    /// How often a WebSocket is pinged, at least 1; one that does not answer within twice this is
+    /// closed.
     pub ping_interval_ms: u64,
     /// How long open requests may take to end at shutdown.
     pub shutdown_timeout_ms: u64,
@@ -165,15 +166,17 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Looks whether the settings are within their bounds.
-    ///
-    /// # Errors
-    /// The first setting that is not, and what would fit.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    /// The settings that are not within their bounds, and what would fit.
+    #[must_use]
+    pub fn faults(&self) -> Vec<(&'static str, &'static str)> {
+        let mut faults = Vec::new();
         if !(1..=100).contains(&self.client_share_percent) {
-            return Err(("client_share_percent", "expected 1 to 100 percent".to_owned()));
+            faults.push(("client_share_percent", "expected 1 to 100 percent"));
         }
-        Ok(())
+        if self.ping_interval_ms == 0 {
+            faults.push(("ping_interval_ms", "expected 1 millisecond or more"));
+        }
+        faults
     }
 
     pub(crate) const fn head_timeout(&self) -> Duration {
@@ -189,7 +192,8 @@ impl Limits {
     }
 
     pub(crate) const fn ping_interval(&self) -> Duration {
-        Duration::from_millis(self.ping_interval_ms)
+        // Nothing can be done every 0 ms.
+        Duration::from_millis(if self.ping_interval_ms == 0 { 1 } else { self.ping_interval_ms })
     }
 
     pub(crate) const fn shutdown_timeout(&self) -> Duration {

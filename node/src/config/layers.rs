@@ -1,13 +1,14 @@
 //! Merging defaults, file, environment and flags, value by value.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::settings::{Config, Snapshots, Sync, Trusted};
+use super::check::{self, Fault};
+use super::settings::Config;
 
 /// What the variables of settings begin with.
 const PREFIX: &str = "OMBRA__";
@@ -110,6 +111,42 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// The key that is wrong, if it is one that there is.
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::BadValue { key, .. } => Some(key),
+            Self::Read { .. }
+            | Self::Syntax { .. }
+            | Self::NotText { .. }
+            | Self::UnknownKey { .. } => None,
+        }
+    }
+}
+
+/// Everything that is wrong with the settings: at least one thing.
+#[derive(Debug)]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+impl ConfigErrors {
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [only] = self.0.as_slice() {
+            return only.fmt(f);
+        }
+        write!(f, "{} faults in the settings:", self.0.len())?;
+        self.iter().try_for_each(|error| write!(f, "\n  {error}"))
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
 /// The settings in force, and where each value came from.
 #[derive(Clone, Debug)]
 pub struct Effective {
@@ -119,90 +156,154 @@ pub struct Effective {
     pub origins: BTreeMap<String, (Value, Origin)>,
 }
 
+/// The names of the variables that are settings, in order.
+pub fn variables(environment: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let names = environment.map(|(name, _)| name).filter(|name| is_ours(name));
+    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
+}
+
 /// Merges the defaults, those of the command, a file, the variables that begin with `OMBRA__`, and
-/// flags, and checks addresses and the log filter.
+/// flags, and checks what is more than a type.
 ///
 /// # Errors
-/// The first [`ConfigError`].
+/// [`ConfigErrors`]: all that is wrong.
 pub fn load(
     command: &[CommandDefault],
     file: Option<&Path>,
     environment: impl Iterator<Item = (OsString, OsString)>,
     flags: &[FlagValue],
-) -> Result<Effective, ConfigError> {
-    let mut merged = defaults();
+) -> Result<Effective, ConfigErrors> {
+    let mut layers = Layers { merged: defaults(), errors: Vec::new() };
     for CommandDefault { key, command, value } in command {
-        merge(&mut merged, key, value.clone(), Origin::Command(command))?;
+        layers.merge(key, value.clone(), Origin::Command(command));
     }
     if let Some(path) = file {
-        let origin = Origin::File(path.to_owned());
-        for (key, value) in read_file(path)? {
-            merge(&mut merged, &key, value, origin.clone())?;
-        }
+        layers.merge_file(path);
     }
-    for (name, text) in environment {
-        if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
-            continue;
-        }
-        let shown = name.to_string_lossy().into_owned();
-        let not_text = |_bytes| ConfigError::NotText { name: shown.clone() };
-        let name = name.into_string().map_err(not_text)?;
-        let text = text.into_string().map_err(not_text)?;
-        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
-        let key = rest.to_lowercase().replace("__", ".");
-        let value = read_variable(merged.get(&key).map(|(default, _)| default), text);
-        merge(&mut merged, &key, value, Origin::Environment(name))?;
+    for (name, text) in environment.filter(|(name, _)| is_ours(name)) {
+        layers.merge_variable(name, text);
     }
     for FlagValue { key, flag, value } in flags {
-        merge(&mut merged, key, value.clone(), Origin::Flag((*flag).to_owned()))?;
+        layers.merge(key, value.clone(), Origin::Flag((*flag).to_owned()));
     }
-    let tree = unflatten(merged.iter().map(|(key, (value, _))| (key, value)));
-    let config: Config = Value::Table(tree).try_into().map_err(|error| culprit(&merged, &error))?;
-    check(&config, &merged)?;
-    Ok(Effective { config, origins: merged })
+    layers.finish()
 }
 
-/// Checks what is more than its TOML type.
-fn check(config: &Config, merged: &BTreeMap<String, (Value, Origin)>) -> Result<(), ConfigError> {
-    let bad = |key: &str, why: &dyn fmt::Display| {
-        let (value, origin) =
-            merged.get(key).cloned().unwrap_or_else(|| ("".into(), Origin::Default));
-        let (key, value, why) = (key.to_owned(), value.to_string(), why.to_string());
-        ConfigError::BadValue { key, value, origin, why }
-    };
-    let Config { p2p, sync, log, rpc, snapshots, .. } = config;
-    rpc.limits.check().map_err(|(name, why)| bad(&format!("rpc.limits.{name}"), &why))?;
-    consensus::check_address(&p2p.listen).map_err(|why| bad("p2p.listen", &why))?;
-    for peer in &p2p.peers {
-        consensus::check_address(peer).map_err(|why| bad("p2p.peers", &why))?;
-    }
-    check_trust(sync).map_err(|(key, why)| bad(key, &why))?;
-    let kept = Snapshots::KEEP;
-    if !kept.contains(&snapshots.keep) {
-        let why = format!("expected {} to {}", kept.start(), kept.end());
-        return Err(bad("snapshots.keep", &why));
-    }
-    crate::logging::check(&log.filter).map_err(|why| bad("log.filter", &why))
+/// What has been merged so far, and what was wrong with it.
+struct Layers {
+    merged: BTreeMap<String, (Value, Origin)>,
+    errors: Vec<ConfigError>,
 }
 
-/// The key that is wrong, and what was expected.
-fn check_trust(sync: &Sync) -> Result<(), (&'static str, String)> {
-    const HEIGHT: &str = "sync.trusted.height";
-    const HASH: &str = "sync.trusted.hash";
-    let Trusted { height, hash } = &sync.trusted;
-    if !hash.is_empty() {
-        types::Hash::parse(hash).map_err(|why| (HASH, why.to_string()))?;
+impl Layers {
+    fn merge_file(&mut self, path: &Path) {
+        let origin = Origin::File(path.to_owned());
+        match read_file(path) {
+            Ok(values) => {
+                values.into_iter().for_each(|(key, value)| self.merge(&key, value, origin.clone()));
+            }
+            Err(error) => self.errors.push(error),
+        }
     }
-    match (height, hash.is_empty()) {
-        (0, false) => Err((HEIGHT, "expected the height of the block `sync.trusted.hash`".into())),
-        (1.., true) => Err((HASH, format!("expected the hash of the block at height {height}"))),
-        (0, true) | (1.., false) => Ok(()),
-    }?;
-    let (period, range) = (sync.trust_period_ms, Sync::TRUST_PERIOD_MS);
-    if range.contains(&period) {
-        return Ok(());
+
+    fn merge_variable(&mut self, name: OsString, text: OsString) {
+        let shown = name.to_string_lossy().into_owned();
+        let (Ok(name), Ok(text)) = (name.into_string(), text.into_string()) else {
+            return self.errors.push(ConfigError::NotText { name: shown });
+        };
+        let Some(rest) = name.strip_prefix(PREFIX) else { return };
+        let key = rest.to_lowercase().replace("__", ".");
+        let value = read_variable(self.merged.get(&key).map(|(default, _)| default), text);
+        self.merge(&key, value, Origin::Environment(name));
     }
-    Err(("sync.trust_period_ms", format!("expected {} to {}", range.start(), range.end())))
+
+    fn merge(&mut self, key: &str, value: Value, origin: Origin) {
+        let Some((old, _)) = self.merged.get(key) else {
+            let known = self.merged.keys();
+            let nearest = known.min_by_key(|known| strsim::damerau_levenshtein(known, key));
+            let nearest = nearest.cloned().unwrap_or_default();
+            return self.errors.push(ConfigError::UnknownKey {
+                key: key.to_owned(),
+                origin,
+                nearest,
+            });
+        };
+        if old.type_str() != value.type_str() {
+            let why = format!("expected {} such as {old}", old.type_str());
+            let value = value.to_string();
+            let key = key.to_owned();
+            return self.errors.push(ConfigError::BadValue { key, value, origin, why });
+        }
+        self.merged.insert(key.to_owned(), (value, origin));
+    }
+
+    /// The settings, unless something is wrong with them.
+    fn finish(mut self) -> Result<Effective, ConfigErrors> {
+        let config = self.read().or_else(|_error| {
+            self.set_unreadable_aside();
+            self.read()
+        });
+        match config {
+            Ok(config) => {
+                self.check(&config);
+                if self.errors.is_empty() {
+                    return Ok(Effective { config, origins: self.merged });
+                }
+            }
+            Err(error) => self.errors.push(ConfigError::BadValue {
+                key: "(several keys)".to_owned(),
+                value: "a combination".to_owned(),
+                origin: Origin::Default,
+                why: error.message().to_owned(),
+            }),
+        }
+        Err(ConfigErrors(self.errors))
+    }
+
+    fn read(&self) -> Result<Config, toml::de::Error> {
+        let values = self.merged.iter().map(|(key, (value, _))| (key, value));
+        Value::Table(unflatten(values)).try_into()
+    }
+
+    /// Puts the default in the place of each value that alone makes the defaults unreadable, so that the
+    /// others can be checked.
+    fn set_unreadable_aside(&mut self) {
+        let base = defaults();
+        for (key, merged) in &mut self.merged {
+            let Some(default) = base.get(key) else { continue };
+            let alone = base
+                .iter()
+                .map(|(other, (value, _))| (other, if other == key { &merged.0 } else { value }));
+            let read: Result<Config, toml::de::Error> = Value::Table(unflatten(alone)).try_into();
+            let Err(error) = read else { continue };
+            let (value, origin) = std::mem::replace(merged, default.clone());
+            let (key, value) = (key.clone(), value.to_string());
+            let why = error.message().to_owned();
+            self.errors.push(ConfigError::BadValue { key, value, origin, why });
+        }
+    }
+
+    /// Checks what is more than a type. What was refused before is not said to be wrong once more:
+    /// there is another value in its place.
+    fn check(&mut self, config: &Config) {
+        let refused: BTreeSet<_> = self.errors.iter().filter_map(ConfigError::key).collect();
+        let mut errors = Vec::new();
+        for Fault { key, why } in check::faults(config) {
+            if refused.contains(key.as_str()) {
+                continue;
+            }
+            let merged = self.merged.get(&key).cloned();
+            let (value, origin) = merged.unwrap_or_else(|| ("".into(), Origin::Default));
+            errors.push(ConfigError::BadValue { key, value: value.to_string(), origin, why });
+        }
+        self.errors.extend(errors);
+    }
 }
 
 fn defaults() -> BTreeMap<String, (Value, Origin)> {
@@ -227,53 +328,6 @@ fn read_variable(default: Option<&Value>, text: String) -> Value {
         Some(value) if !wants_text => value,
         _ => Value::String(text),
     }
-}
-
-fn merge(
-    merged: &mut BTreeMap<String, (Value, Origin)>,
-    key: &str,
-    value: Value,
-    origin: Origin,
-) -> Result<(), ConfigError> {
-    let Some((old, _)) = merged.get(key) else {
-        let nearest = merged
-            .keys()
-            .min_by_key(|known| strsim::damerau_levenshtein(known, key))
-            .cloned()
-            .unwrap_or_default();
-        return Err(ConfigError::UnknownKey { key: key.to_owned(), origin, nearest });
-    };
-    if old.type_str() != value.type_str() {
-        let why = format!("expected {} such as {old}", old.type_str());
-        let value = value.to_string();
-        return Err(ConfigError::BadValue { key: key.to_owned(), value, origin, why });
-    }
-    merged.insert(key.to_owned(), (value, origin));
-    Ok(())
-}
-
-/// The key whose value alone makes the defaults unreadable.
-fn culprit(merged: &BTreeMap<String, (Value, Origin)>, error: &toml::de::Error) -> ConfigError {
-    let base = defaults();
-    let guilty = merged.iter().find_map(|(key, (value, origin))| {
-        let mut alone: BTreeMap<&String, &Value> =
-            base.iter().map(|(key, (value, _))| (key, value)).collect();
-        alone.insert(key, value);
-        let read: Result<Config, _> = Value::Table(unflatten(alone.into_iter())).try_into();
-        let why = read.err()?.message().to_owned();
-        Some(ConfigError::BadValue {
-            key: key.clone(),
-            value: value.to_string(),
-            origin: origin.clone(),
-            why,
-        })
-    });
-    guilty.unwrap_or_else(|| ConfigError::BadValue {
-        key: "(several keys)".to_owned(),
-        value: "a combination".to_owned(),
-        origin: Origin::Default,
-        why: error.message().to_owned(),
-    })
 }
 
 /// Leaves by dotted key; an array is a leaf.

@@ -103,7 +103,7 @@ impl Session {
     fn new(rest: Rest, client: Client, socket: WebSocket, place: StreamSlot) -> Self {
         let mut heights = rest.context().hub.heights();
         let next = Cursor::at(heights.borrow_and_update().saturating_add(1));
-        let every = rest.context().limits.ping_interval().max(Duration::from_millis(1));
+        let every = rest.context().limits.ping_interval();
         Self {
             pool: None,
             ping: interval_at(tokio::time::Instant::now() + every, every),
