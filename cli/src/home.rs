@@ -58,14 +58,6 @@ pub(super) struct StartArgs {
     json: bool,
 }
 
-/// What a new `config.toml` begins with.
-const CONFIG_HEAD: &str = "\
-# Settings of an Ombra node. Every value here is the default of the version that wrote the file.
-# A flag beats the environment (OMBRA__SECTION__KEY), which beats this file.
-# `ombra config show --home DIR` prints what is in force and where it came from.
-
-";
-
 pub(super) fn init(args: &InitArgs, out: Out<'_>) -> Outcome {
     let home = Home::new(args.home.clone());
     let genesis = args.genesis.as_deref().map(genesis::parse).transpose()?;
@@ -83,10 +75,9 @@ pub(super) fn init(args: &InitArgs, out: Out<'_>) -> Outcome {
         Some(Keypair::from_seed(&seed))
     };
     let Some(genesis) = genesis else { return print_keys(args, validator.as_ref(), out) };
-    let settings = toml::to_string(&config::Config::default())
-        .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
     if !home.config().exists() {
-        write_new(&home.config(), &format!("{CONFIG_HEAD}{settings}"))?;
+        let title = "Settings of an Ombra node.";
+        write_new(&home.config(), &config::file_text(title, &config::Config::default(), &[]))?;
     }
     // Genesis is the sign of a complete home and comes last: what was interrupted can be repeated.
     write_new(&home.genesis(), &genesis.to_file())?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use genesis::{Genesis, Spec, Validator, set_param};
 use node::clock::now_ms;
-use node::config::{Config, Home};
+use node::config::{Config, Home, file_text};
 use node::keyfile;
 use serde_json::json;
 use types::{Amount, Keypair, Params, PublicKey};
@@ -113,7 +113,7 @@ pub(super) fn run(args: &TestnetArgs, out: Out<'_>) -> Outcome {
     let genesis = make_genesis(args, keys.collect(), params)?;
     for member in &members {
         write_new(&member.home.genesis(), &genesis.to_file())?;
-        write_new(&member.home.config(), &settings_text(kind, member, &members)?)?;
+        write_new(&member.home.config(), &settings_text(kind, member, &members))?;
     }
     match kind {
         Kind::Processes => write_script(&script, &members)?,
@@ -201,14 +201,19 @@ fn make_genesis(
 }
 
 /// What a node's `config.toml` begins with.
-const CONFIG_HEAD: &str = "\
-# Settings of a node of a testnet, written by `ombra testnet`.
-# A flag beats the environment (OMBRA__SECTION__KEY), which beats this file.
-# `ombra config show --home DIR` prints what is in force and where it came from.
+const TITLE: &str = "Settings of a node of a testnet, written by `ombra testnet`.";
+/// The settings of a node that hold whatever the defaults are.
+const CHOSEN: &[&str] = &[
+    "rpc.listen",
+    "rpc.metrics_listen",
+    "p2p.listen",
+    "p2p.peers",
+    "p2p.gossip.listen",
+    "p2p.gossip.peers",
+    "snapshots.interval_blocks",
+];
 
-";
-
-fn settings_text(kind: Kind, member: &Member, members: &[Member]) -> Result<String, CliError> {
+fn settings_text(kind: Kind, member: &Member, members: &[Member]) -> String {
     let others = || members.iter().filter(|other| other.peer_id != member.peer_id);
     let mut config = Config::default();
     config.rpc.listen = member.place.rpc_listen;
@@ -225,9 +230,7 @@ fn settings_text(kind: Kind, member: &Member, members: &[Member]) -> Result<Stri
         config.p2p.gossip.limits.per_group_max = PER_ADDRESS_MAX;
     }
     config.snapshots.interval_blocks = SNAPSHOT_INTERVAL;
-    let text = toml::to_string(&config)
-        .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
-    Ok(format!("{CONFIG_HEAD}{text}"))
+    file_text(TITLE, &config, CHOSEN)
 }
 
 /// Writes the script, executable.

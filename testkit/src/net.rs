@@ -297,6 +297,17 @@ impl Member {
         &self.home
     }
 
+    /// Sets a setting in the file of a node that does not run, to a value of TOML.
+    pub fn configure(&self, key: &str, value: &str) -> anyhow::Result<()> {
+        let path = self.home.join("config.toml");
+        let text = std::fs::read_to_string(&path)?;
+        let begins = format!("{key} = ");
+        // It may be there with its default, commented out.
+        let line = text.lines().find(|line| line.trim_start_matches('#').starts_with(&begins));
+        let line = line.with_context(|| format!("{} has no {key}", path.display()))?;
+        Ok(std::fs::write(&path, text.replacen(line, &format!("{begins}{value}"), 1))?)
+    }
+
     /// The value of one of its metrics.
     pub fn metric(&self, name: &str) -> anyhow::Result<u64> {
         // The second of its ports.

@@ -4,7 +4,7 @@ mod liars;
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::actor::{
     self, Actor, blob_chunk, blob_finalize, blob_init, people, register_miner, transfer, turn,
@@ -26,23 +26,18 @@ const FOLLOWER: usize = 3;
 /// Bytes of a blob of two chunks.
 const BLOB_BYTES: usize = 400_010;
 
-/// Changes a text in a file of a home.
-fn edit(member: &Member, file: &str, from: &str, to: &str) -> anyhow::Result<()> {
-    let path = member.home().join(file);
-    let text = std::fs::read_to_string(&path)?;
-    ensure!(text.contains(from), "{} has no {from}", path.display());
-    Ok(std::fs::write(&path, text.replacen(from, to, 1))?)
-}
+/// The setting of how often a node makes a snapshot, and the one that has it begin with a snapshot.
+const EVERY: &str = "snapshots.interval_blocks";
+const FETCH: &str = "snapshots.fetch";
 
 /// A testnet whose validators can change, and which makes snapshots often. Only the validators run.
 fn net() -> anyhow::Result<Net> {
     let params = ["minBlockIntervalMs=50", "heartbeatMs=200", "pendingTtlMs=12000"];
     let mut net = Net::make_as(&chain(VALIDATORS, 1, &params))?;
     for member in &net.members {
-        let interval = format!("interval_blocks = {INTERVAL}");
-        edit(member, "config.toml", "interval_blocks = 1000", &interval)?;
+        member.configure(EVERY, &INTERVAL.to_string())?;
     }
-    edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
+    net.members[FOLLOWER].configure(FETCH, "true")?;
     net.members[..VALIDATORS].iter_mut().try_for_each(Member::start)?;
     Ok(net)
 }
@@ -218,8 +213,8 @@ fn a_node_begins_with_a_snapshot_though_each_soon_gives_way_to_a_newer_one() -> 
 #[test]
 fn without_an_offer_a_node_begins_with_genesis() -> anyhow::Result<()> {
     let mut net = Net::make(1, 1)?;
-    edit(&net.members[1], "config.toml", "fetch = false", "fetch = true")?;
-    edit(&net.members[0], "config.toml", "interval_blocks = 1000", "interval_blocks = 0")?;
+    net.members[1].configure(FETCH, "true")?;
+    net.members[0].configure(EVERY, "0")?;
     net.members[0].start()?;
     net.members[0].reaches(2)?;
     net.members[1].start()?;

@@ -134,6 +134,17 @@ async fn an_init_that_was_interrupted_can_be_repeated() {
 }
 
 #[tokio::test]
+async fn a_new_home_sets_nothing_so_that_later_defaults_hold() {
+    let folder = Folder::new();
+    let genesis = folder.foreign_genesis().await;
+    folder.ombra(&["init", "--home", &folder.text(""), "--genesis", &genesis]).await.unwrap();
+    let config = fs::read_to_string(folder.home().config()).unwrap();
+    assert!(config.contains("\n#p2p.gossip.limits.opening_max = 256\n"), "{config}");
+    let is_set = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    assert_eq!(None, config.lines().find(is_set), "{config}");
+}
+
+#[tokio::test]
 async fn a_key_that_others_can_read_is_wrong_usage() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();

@@ -307,8 +307,14 @@ impl Layers {
 }
 
 fn defaults() -> BTreeMap<String, (Value, Origin)> {
-    let tree = Table::try_from(Config::default()).expect("the default settings are TOML");
-    flatten(tree).map(|(key, value)| (key, (value, Origin::Default))).collect()
+    let values = values(&Config::default()).into_iter();
+    values.map(|(key, value)| (key, (value, Origin::Default))).collect()
+}
+
+/// Every dotted key with its value.
+pub(super) fn values(config: &Config) -> BTreeMap<String, Value> {
+    let tree = Table::try_from(config).expect("settings are TOML");
+    flatten(tree).collect()
 }
 
 fn read_file(path: &Path) -> Result<Vec<(String, Value)>, ConfigError> {

@@ -1,6 +1,6 @@
 //! The attacks, one small file each.
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::json;
 use testkit::harness::{Town, User};
 use testkit::http::Connection;
@@ -197,9 +197,8 @@ fn give_history(town: &mut Town, from: usize, to: usize) -> anyhow::Result<()> {
 /// one. A user works at the validator.
 fn begin_snapshots(town: &mut Town, interval: u64) -> anyhow::Result<User> {
     let [validator, newcomer] = [0, 1];
-    let interval = format!("interval_blocks = {interval}");
-    edit(town.node(validator)?, "interval_blocks = 1000", &interval)?;
-    edit(town.node(newcomer)?, "fetch = false", "fetch = true")?;
+    town.node(validator)?.configure("snapshots.interval_blocks", &interval.to_string())?;
+    town.node(newcomer)?.configure("snapshots.fetch", "true")?;
     town.node_mut(validator)?.start()?;
     is_ready(town.node(validator)?)?;
     Ok(User::start(town.node(validator)?.rpc, key(0)?))
@@ -209,12 +208,4 @@ fn begin_snapshots(town: &mut Town, interval: u64) -> anyhow::Result<User> {
 fn earliest(node: &Member) -> anyhow::Result<u64> {
     let info = node.call("ombra_chainInfo", &json!([]))?;
     info["earliestBlock"].as_u64().context("earliestBlock")
-}
-
-/// Changes a text in the settings of a node that does not run.
-fn edit(member: &Member, from: &str, to: &str) -> anyhow::Result<()> {
-    let path = member.home().join("config.toml");
-    let text = std::fs::read_to_string(&path)?;
-    ensure!(text.contains(from), "{} has no {from}", path.display());
-    Ok(std::fs::write(&path, text.replacen(from, to, 1))?)
 }

@@ -16,9 +16,10 @@ use testkit::suite::say;
 const REST: &[usize] = &[0, 1, 2];
 const FULL: usize = 3;
 const DISK_MIB: u64 = 512;
-/// The setting that makes the node look.
-const WATCHED: &str = "free_disk_bytes_min = 268435456";
-const UNWATCHED: &str = "free_disk_bytes_min = 0";
+/// The setting that makes the node look, its default, and the value with which it never looks.
+const FREE_MIN: &str = "storage.free_disk_bytes_min";
+const WATCHED: &str = "268435456";
+const UNWATCHED: &str = "0";
 /// What the system says when nothing can be written.
 const NO_ROOM: &str = "No space left on device";
 /// Room for the files of the consensus engine alone.
@@ -89,10 +90,7 @@ pub(crate) fn log(_: Extent) -> anyhow::Result<()> {
 fn out_of_room(ballast_mib: u64, setting: &str) -> anyhow::Result<()> {
     let mut town = Town::make(4, 0)?;
     let home = town.node(FULL)?.home().to_owned();
-    let settings = home.join("config.toml");
-    let text = std::fs::read_to_string(&settings)?;
-    ensure!(text.contains(WATCHED), "{} has no {WATCHED}", settings.display());
-    std::fs::write(&settings, text.replace(WATCHED, setting))?;
+    town.node(FULL)?.configure(FREE_MIN, setting)?;
     // There is room for what it says.
     std::os::unix::fs::symlink(home.with_extension("log"), home.join("node.log"))?;
     own_disk(&home)?;

@@ -248,6 +248,6 @@ fn the_pair_to_trust_comes_from_a_node_that_one_trusts() -> anyhow::Result<()> {
     let height = pair["height"].as_u64().context("a height")?;
     assert_eq!(json!(net.members[0].block_hash(height)?), pair["hash"]);
     let text = ask(&[])?;
-    assert!(text.starts_with("[sync]\ntrusted = { height = "), "{text}");
+    assert!(text.starts_with("sync.trusted = { height = "), "{text}");
     Ok(())
 }

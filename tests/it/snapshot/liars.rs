@@ -15,7 +15,7 @@ use testkit::node::wait_until;
 use testkit::process::Signal;
 use types::Hash;
 
-use super::{INTERVAL, edit, folders, story};
+use super::{EVERY, FETCH, INTERVAL, folders, story};
 use crate::fake_peer::FakePeer;
 use crate::support::{chain, earliest, logs};
 
@@ -181,13 +181,12 @@ fn liar(honest: &Member, content: &Content, lie: Lie) -> anyhow::Result<Liar> {
 /// a follower that wants one and does not run.
 fn net() -> anyhow::Result<Net> {
     let mut net = Net::make_as(&chain(1, 2, &["minBlockIntervalMs=50", "heartbeatMs=200"]))?;
-    let interval = format!("interval_blocks = {INTERVAL}");
-    edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
+    net.members[FOLLOWER].configure(FETCH, "true")?;
     // It must not wait for the follower, which does not run.
     let [(name, value)] = peers(&[net.members[0].p2p_address(Network::Gossip)]);
     net.members[SECOND].environment.push((name.to_owned(), value));
     for honest in HONEST {
-        edit(&net.members[honest], "config.toml", "interval_blocks = 1000", &interval)?;
+        net.members[honest].configure(EVERY, &INTERVAL.to_string())?;
         net.members[honest].start()?;
     }
     story(&net.members[0])?;
@@ -240,8 +239,7 @@ fn peers(addresses: &[String]) -> [(&'static str, String); 1] {
 /// Has the second node offer no snapshots. It has all blocks.
 fn offers_none(second: &mut Member) -> anyhow::Result<()> {
     second.stop()?;
-    let interval = format!("interval_blocks = {INTERVAL}");
-    edit(second, "config.toml", &interval, "interval_blocks = 0")?;
+    second.configure(EVERY, "0")?;
     std::fs::remove_dir_all(second.home().join("data/snapshots"))?;
     second.start()
 }

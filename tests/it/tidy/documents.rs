@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use rpc::registry::{Method, Registry};
 use types::{Code, Params};
 
-use super::{all_table_rows, code_spans, exists, read, section, table_rows};
+use super::{all_table_rows, assert_none, code_spans, exists, read, section, table_rows};
 
 fn first_cells(text: &str) -> Vec<String> {
     let rows = table_rows(text);
@@ -199,6 +199,25 @@ fn every_setting_is_described_with_its_default() {
     for name in limits.keys().filter_map(|name| name.strip_prefix("rpc.limits.")) {
         assert!(described.iter().any(|described| described == name), "docs/rpc.md lists {name}");
     }
+}
+
+#[test]
+fn the_meanings_in_new_settings_files_are_those_of_the_documents() {
+    let (operations, rpc) = (read("docs/operations.md"), read("docs/rpc.md"));
+    let listed =
+        [("", section(&operations, "## 12. ")), ("rpc.limits.", section(&rpc, "### 2.4 "))];
+    let mut described = BTreeMap::new();
+    for (prefix, text) in listed {
+        for row in table_rows(text) {
+            let key = format!("{prefix}{}", row[0].trim_matches('`'));
+            described.insert(key, row[2].replace('*', ""));
+        }
+    }
+    let other = node::config::MEANINGS.iter().filter(|(key, meaning)| {
+        !described.get(*key).is_some_and(|described| described.starts_with(meaning))
+    });
+    let other: Vec<_> = other.map(|(key, meaning)| format!("{key}: {meaning}")).collect();
+    assert_none(&other, "the documents' rows on these settings begin with other words");
 }
 
 #[test]

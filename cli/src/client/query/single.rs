@@ -28,7 +28,7 @@ pub(super) fn chain(chain: &Value) -> Rows {
 /// As it stands in `config.toml`.
 pub(super) fn trusted(pair: &Value) -> String {
     let (height, hash) = (scalar(&pair["height"]), scalar(&pair["hash"]));
-    format!("[sync]\ntrusted = {{ height = {height}, hash = \"{hash}\" }}")
+    format!("sync.trusted = {{ height = {height}, hash = \"{hash}\" }}")
 }
 
 pub(super) fn block(block: &Value) -> String {
