@@ -21,7 +21,8 @@ pub struct SendArgs {
     #[arg(long, conflicts_with = "print")]
     pub(super) dry_run: bool,
     /// Print the signed transaction, and send nothing; with --nonce, the command asks no node, and
-    /// the chain is that of --chain-id or the remembered one
+    /// the chain is that of --chain-id or the remembered one. Only `tx finish`, `tx evidence`, and
+    /// `tx step` without --index still ask the node for a part of what they sign
     #[arg(long)]
     pub(super) print: bool,
 }
