@@ -37,8 +37,8 @@ use progress::{Progress, Step};
 pub(crate) const MEMBERS: usize = 3;
 /// Transactions of a call.
 const CALL_TXS: usize = 1 + 2 * MEMBERS;
-/// What a miner has at stake: enough for all calls that it may work at.
-const BOND: u64 = 10_000_000;
+/// What a miner has at stake: half of it is enough for all calls that it may work at.
+const BOND: u64 = 20_000_000;
 /// The most calls at which a miner may work for one executor.
 const CAPACITY: u64 = 64;
 /// The model that the agent needs.

@@ -255,6 +255,16 @@ impl Bond {
             None => Amount::ZERO,
         }
     }
+
+    /// What the first rounds of calls may still lock: half of the bond less all that is locked, for whatever.
+    /// The other half is left for second rounds (docs/protocol.md section 17.2).
+    #[must_use]
+    pub const fn free_for_first_rounds(&self) -> Amount {
+        match Amount::new(self.bonded.get() / 2).checked_sub(self.locked) {
+            Some(free) => free,
+            None => Amount::ZERO,
+        }
+    }
 }
 
 /// A recorded step: which transaction reported it, and when.

@@ -234,7 +234,7 @@ pub struct EstimateView {
     /// The number of miners that are eligible at these prices now.
     pub eligible: u64,
     /// The number of miners that would take part in the draw but leave their seat empty, because
-    /// they are busy or too little of their bond is free.
+    /// they are busy or too much of their bond would be locked.
     pub full: u64,
     /// The number of miners that offer all executors that the agent needs, at any prices.
     pub offering: u64,

@@ -19,7 +19,7 @@ use super::roster::Roster;
 use super::{appeal, assignments, callable, calls};
 use crate::draft::Draft;
 use crate::error::StorageError;
-use crate::tables::{CallCandidates, CallMembers, CallQueue, Calls, CallsByMember};
+use crate::tables::{Bonds, CallCandidates, CallMembers, CallQueue, Calls, CallsByMember};
 use crate::view::{self, Range, Read};
 use crate::{bonds, ledger, runs};
 
@@ -108,7 +108,7 @@ impl Ballot {
     }
 }
 
-/// What is locked of the bond of each member of a call.
+/// What is locked of the bond of each member of a call; of one of the second round no more than is free.
 #[must_use]
 pub fn lock(call: &Call) -> Amount {
     let terms = &call.terms;
@@ -151,7 +151,7 @@ fn hold(
     call: Call,
     roster: &mut Roster,
 ) -> Result<Vec<Event>, StorageError> {
-    let ballot = Ballot::of(draft, &call, begun.randomness)?;
+    let mut ballot = Ballot::of(draft, &call, begun.randomness)?;
     let wanted = Wanted {
         executors: &ballot.executors,
         prices: &call.prices,
@@ -160,28 +160,31 @@ fn hold(
         draw: ballot.draw,
     };
     let candidates = roster.candidates(draft, &of_call(params, &call), &wanted)?;
-    let eligible = candidates.iter().filter(|candidate| !candidate.is_full).count();
-    let size = usize::from(ballot.size);
-    let needed = match ballot.draw {
-        Draw::First if call.is_appealable => size.saturating_mul(3).saturating_add(1),
-        Draw::First => size,
-        // Whoever is left could have had the others leave, so a smaller round decides nothing.
-        Draw::Appeal if eligible < size => {
+    if ballot.draw == Draw::Appeal {
+        // Some may have left since the appeal. Nobody can have had others leave.
+        let Some(size) = appeal::size(call.committee_size, candidates.len()) else {
             return no_second_round(draft, begun, call, ballot.size);
-        }
-        Draw::Appeal => size,
-    };
-    let election = elect(&ballot.lot, &candidates, size);
+        };
+        ballot.size = ballot.size.min(size);
+    }
+    let election = elect(&ballot.lot, &candidates, ballot.size.into());
     draft.insert::<CallCandidates>(&CallCandidates::key(&call, ballot.lot.round), &candidates);
-    let filled = u8::try_from(election.members().count()).unwrap_or(u8::MAX);
-    let is_possible = eligible >= needed && filled >= call.consensus.needed(ballot.size);
-    if ballot.draw == Draw::First && !is_possible {
+    if ballot.draw == Draw::First && !is_possible(&call, &candidates, &election) {
         return unassigned(draft, begun, call, (&ballot, &election));
     }
     for member in election.members() {
         roster.take(member.miner, &ballot.executors, ballot.lock);
     }
     take_seats(draft, begun, call, (&ballot, &election))
+}
+
+/// Whether enough miners are eligible for a first round, and those who have seats could decide it.
+fn is_possible(call: &Call, candidates: &[Candidate], election: &Election) -> bool {
+    let size = usize::from(call.committee_size);
+    let needed = if call.is_appealable { size.saturating_mul(3).saturating_add(1) } else { size };
+    let eligible = candidates.iter().filter(|candidate| !candidate.is_full).count();
+    let filled = u8::try_from(election.members().count()).unwrap_or(u8::MAX);
+    eligible >= needed && filled >= call.consensus.needed(call.committee_size)
 }
 
 /// The whole escrow goes back.
@@ -202,7 +205,7 @@ fn unassigned(
     Ok(vec![changed(call_id, CallChange::Unassigned { requester, refund })])
 }
 
-/// A second round of this size cannot be held. The appellant gets its stakes back but for a small part, which
+/// A second round, which was to be of this size, cannot be held. The appellant gets its stakes back but for a small part, which
 /// keeps it from doing so again and again for nothing. The decision can be appealed for as long as at first:
 /// settling the call now would let whoever made the round impossible close its only appeal.
 fn no_second_round(
@@ -246,6 +249,11 @@ fn round(begun: &Begun, ballot: &Ballot, election: &Election, members: usize) ->
     }
 }
 
+/// What is not locked of a miner's bond.
+fn free(draft: &Draft, miner: Address) -> Result<Amount, StorageError> {
+    Ok(draft.get::<Bonds>(&miner)?.unwrap_or_default().free())
+}
+
 fn take_seats(
     draft: &mut Draft,
     begun: &Begun,
@@ -260,11 +268,16 @@ fn take_seats(
             continue;
         }
         let Candidate { miner, weight: bond, .. } = *candidate;
+        let lock = match ballot.draw {
+            // Who takes part in the draw has so much free.
+            Draw::First => ballot.lock,
+            Draw::Appeal => ballot.lock.min(free(draft, miner)?),
+        };
         let member = CallMember {
             round: ballot.lot.round,
             seat,
             bond,
-            lock: ballot.lock,
+            lock,
             commitment: None,
             reveal: None,
             paid: Amount::ZERO,
@@ -274,7 +287,7 @@ fn take_seats(
         let TxLocation { height, position } = call.request;
         draft.insert::<CallsByMember>(&(miner, height, position), &call_id);
         assignments::assign(draft, miner, &ballot.executors)?;
-        events.push(bonds::lock_for_call(draft, call_id, miner, ballot.lock)?);
+        events.push(bonds::lock_for_call(draft, call_id, miner, lock)?);
         members.push(miner);
     }
     call.rounds.push(round(begun, ballot, election, members.len()));

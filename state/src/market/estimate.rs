@@ -42,7 +42,7 @@ pub struct Estimate {
     /// How many are eligible at these prices.
     pub eligible: usize,
     /// How many take part in the draw though their seat would stay empty: they work at as many calls as they
-    /// offer, or too little of their bond is free.
+    /// offer, or too much of their bond would be locked.
     pub full: usize,
     /// How many offer for everything that the agent needs, at any prices.
     pub offering: usize,
@@ -160,7 +160,7 @@ impl Asking<'_> {
         let floor = u64::try_from(asked.least_fee(params)).ok().map(Amount::new)?;
         let lock =
             if wish.is_appealable { terms.dissent_penalty } else { terms.unrevealed_penalty };
-        let can = |it: &&Offering| it.has_capacity && it.bond.free() >= lock;
+        let can = |it: &&Offering| it.has_capacity && it.bond.free_for_first_rounds() >= lock;
         let drawn: Vec<&Offering> =
             offering.iter().filter(|it| it.prices.is_covered_by(prices)).collect();
         let eligible = drawn.iter().filter(|it| can(it)).count();

@@ -8,10 +8,11 @@ use types::{Address, Amount, Prices};
 /// Which members are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Draw {
-    /// Those of round 0. Whoever is left out for its capacity or for what its bond has free, and for
+    /// Those of round 0. Whoever is left out for its capacity or for what is locked of its bond, and for
     /// nothing else, keeps its weight; its seat stays empty.
     First,
-    /// Those of the round after an appeal: capacity does not matter, and no seat stays empty.
+    /// Those of the round after an appeal: neither capacity nor what is locked matters, and no seat stays
+    /// empty. Else whoever locks the bonds of others with cheap calls would choose who judges.
     Appeal,
 }
 
@@ -23,7 +24,7 @@ pub struct Wanted<'a> {
     pub executors: &'a [ExecutorId],
     /// What the call pays.
     pub prices: &'a Prices,
-    /// What is locked of the bond of each.
+    /// What is locked of the bond of each; in the round after an appeal what is free, if that is less.
     pub lock: Amount,
     /// Who may not be a member: requester, appellant, members of an earlier round.
     pub excluded: &'a BTreeSet<Address>,

@@ -22,7 +22,7 @@ use crate::view::{self, Read};
 pub struct Roster {
     /// In the order of addresses.
     offers: BTreeMap<ExecutorId, Vec<Standing>>,
-    /// What is free of the bonds of miners.
+    /// What first rounds may still lock of the bonds of miners.
     free: BTreeMap<Address, Amount>,
 }
 
@@ -38,7 +38,8 @@ struct Standing {
 
 impl Roster {
     /// Who takes part in a draw, in the order of addresses. What has not been read yet is read: of each
-    /// executor the offers that count, and of each miner that is left its bond and its assignments.
+    /// executor the offers that count, and for a first round of each miner that is left its bond and its
+    /// assignments.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
@@ -66,17 +67,19 @@ impl Roster {
             left = Some(next);
         }
         let mut candidates = left.unwrap_or_default();
-        for candidate in &mut candidates {
-            candidate.is_full |= self.free(state, candidate.miner)? < wanted.lock;
-        }
         match wanted.draw {
-            Draw::First => {}
-            Draw::Appeal => candidates.retain(|candidate| !candidate.is_full),
+            Draw::First => {
+                for candidate in &mut candidates {
+                    candidate.is_full |= self.free(state, candidate.miner)? < wanted.lock;
+                }
+            }
+            Draw::Appeal => {}
         }
         Ok(candidates)
     }
 
-    /// A miner has become a member of a round that needs these executors, with this lock.
+    /// A miner has become a member of a round that needs these executors, with this lock, or with all that
+    /// was free if that is less.
     pub(crate) fn take(&mut self, miner: Address, executors: &[ExecutorId], lock: Amount) {
         for executor in executors {
             let Some(standings) = self.offers.get_mut(executor) else { continue };
@@ -115,7 +118,8 @@ impl Roster {
         if let Some(free) = self.free.get(&miner) {
             return Ok(*free);
         }
-        let free = view::get::<Bonds>(state, &miner)?.unwrap_or_default().free();
+        let bond = view::get::<Bonds>(state, &miner)?.unwrap_or_default();
+        let free = bond.free_for_first_rounds();
         self.free.insert(miner, free);
         Ok(free)
     }

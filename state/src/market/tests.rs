@@ -218,17 +218,19 @@ fn who_has_no_capacity_keeps_a_place_in_the_first_draw_and_takes_part_in_that_of
 }
 
 #[test]
-fn whose_bond_has_too_little_free_keeps_a_place_in_the_first_draw_alone() {
+fn whose_bond_would_be_locked_by_more_than_half_is_full_in_the_first_draw_alone() {
     let mut draft = draft();
     put(&mut draft, 1, LEAST, &[model(1)]);
     let lock = |draft: &mut Draft, amount| {
         bonds::lock_for_call(draft, CALL, miner(1), Amount::new(amount)).unwrap()
     };
-    lock(&mut draft, LEAST - 100);
+    lock(&mut draft, LEAST / 2 - 100);
     assert_eq!(drawn_from(&draft, &[model(1)], Draw::First), [(miner(1), false)]);
     lock(&mut draft, 1);
     assert_eq!(drawn_from(&draft, &[model(1)], Draw::First), [(miner(1), true)]);
-    assert_eq!(drawn_from(&draft, &[model(1)], Draw::Appeal), []);
+    assert_eq!(drawn_from(&draft, &[model(1)], Draw::Appeal), [(miner(1), false)]);
+    lock(&mut draft, LEAST / 2 + 99);
+    assert_eq!(drawn_from(&draft, &[model(1)], Draw::Appeal), [(miner(1), false)]);
 }
 
 #[test]
@@ -378,7 +380,8 @@ proptest! {
             prop_assert_eq!(&roster.candidates(&draft, &params, &wanted).unwrap(), &read);
             for member in read.iter().filter(|it| !it.is_full).take(2) {
                 assignments::assign(&mut draft, member.miner, &executors).unwrap();
-                bonds::lock(&mut draft, member.miner, lock).unwrap();
+                let free = draft.get::<Bonds>(&member.miner).unwrap().unwrap_or_default().free();
+                bonds::lock(&mut draft, member.miner, lock.min(free)).unwrap();
                 roster.take(member.miner, &executors, lock);
             }
         }

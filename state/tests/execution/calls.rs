@@ -410,8 +410,8 @@ fn appealed_while_miners_leave(market: &mut Market, id: Hash, left: usize) -> u6
 fn an_appeal_that_miners_prevent_costs_a_little_and_leaves_the_decision_open_to_others() {
     let (mut market, id) = decided(10);
     let before = market.world.balance(BOB);
-    // One of the seven leaves.
-    let fee = appealed_while_miners_leave(&mut market, id, 6);
+    // A round of five needs five.
+    let fee = appealed_while_miners_leave(&mut market, id, 4);
     let call = market.call(id);
     assert_eq!((call.status, call.is_settled()), (CallStatus::Success, false));
     assert_eq!((call.rounds.len(), call.appeal), (1, None));
@@ -428,6 +428,20 @@ fn an_appeal_that_miners_prevent_costs_a_little_and_leaves_the_decision_open_to_
     let call = market.call(id);
     assert!(call.is_settled());
     assert_eq!(call.rounds[1].agreeing, 7);
+}
+
+#[test]
+fn miners_that_leave_after_an_appeal_make_its_round_smaller() {
+    let (mut market, id) = decided(10);
+    let before = market.world.balance(BOB);
+    // One of the seven leaves.
+    let fee = appealed_while_miners_leave(&mut market, id, 6);
+    let call = market.call(id);
+    assert_eq!((call.rounds[1].size, call.rounds[1].members), (5, 5));
+    market.all_answer(id, b"yes");
+    assert!(market.call(id).is_settled());
+    let paid = before - fee - market.world.balance(BOB);
+    assert_eq!(paid, 3 * DISSENT + 5 * (WAGE + 200), "the deposit, and five who were right");
 }
 
 #[test]

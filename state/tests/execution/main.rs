@@ -20,6 +20,7 @@ mod blocks;
 mod bodies;
 mod calls;
 mod crossing;
+mod crowding;
 mod database;
 mod deadlines;
 mod draws;

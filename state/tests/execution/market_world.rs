@@ -268,7 +268,8 @@ pub fn commit(call_id: Hash, round: u8, who: Who, answer: Answer) -> Body {
     Body::CallCommit(CallCommit { call_id, round: round.into(), commitment })
 }
 
-fn shown(call_id: Hash, round: u8, result: &[u8]) -> CallReveal {
+/// What shows that a member said [`says`].
+pub fn shown(call_id: Hash, round: u8, result: &[u8]) -> CallReveal {
     let (round, input_tokens, output_tokens) = (round.into(), 10, 5);
     CallReveal { round, input_tokens, output_tokens, ..fixtures::reveal(call_id, result) }
 }

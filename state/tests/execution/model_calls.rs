@@ -134,6 +134,11 @@ impl ModelCall {
         if self.is_appealable() { self.terms.dissent } else { self.terms.unrevealed }
     }
 
+    /// Whether somebody has less at stake than others.
+    pub fn has_short_locks(&self) -> bool {
+        self.rounds.iter().flat_map(|round| &round.members).any(|it| it.lock < self.lock())
+    }
+
     /// How many of a round decide it.
     fn needed(&self, size: usize) -> usize {
         self.asked.threshold.map_or(size / 2 + 1, |needed| usize::try_from(needed).unwrap())
@@ -473,13 +478,10 @@ impl ModelCalls {
             let is_busy = |(executor, (capacity, _)): &(&String, (u64, [u64; 4]))| {
                 self.assigned(miner, executor) >= *capacity
             };
-            let has_lock = look.stakes.free(miner) >= call.lock();
-            if appellant.is_none() {
-                let is_full = offers.iter().any(is_busy) || !has_lock;
-                candidates.insert(miner, (bonded(miner), is_full));
-            } else if has_lock {
-                candidates.insert(miner, (bonded(miner), false));
-            }
+            let (whole, locked) = look.stakes.of(miner);
+            let has_lock = locked + call.lock() <= whole / 2 || call.lock() == 0;
+            let is_full = appellant.is_none() && (offers.iter().any(is_busy) || !has_lock);
+            candidates.insert(miner, (whole, is_full));
         }
         candidates
     }
@@ -508,15 +510,18 @@ impl ModelCalls {
         let candidates = self.candidates(call, second.map(|it| it.appellant), &around.look());
         let eligible = candidates.values().filter(|(_, is_full)| !is_full).count();
         let is_first = second.is_none();
-        let size = second.map_or(first_size, |appeal| appeal.size);
-        if !is_first && eligible < size {
-            return self.fail_appeal(id, begins, moves);
-        }
+        let size = match second {
+            None => first_size,
+            Some(appeal) => match second_size(first_size, eligible) {
+                Some(size) => size.min(appeal.size),
+                None => return self.fail_appeal(id, begins, moves),
+            },
+        };
         let wanted = if is_first && call.is_appealable() { 3 * size + 1 } else { size };
         let drawn = draw(id, u8::from(!is_first), begins.randomness, &candidates, size);
         let seated: Vec<_> = drawn.into_iter().filter(|who| !candidates[who].1).collect();
         let is_possible = eligible >= wanted && seated.len() >= call.needed(size);
-        let lock = call.lock();
+        let whole_lock = call.lock();
         let call = self.all.get_mut(&id).unwrap();
         call.waits_since = None;
         if !is_possible {
@@ -530,6 +535,8 @@ impl ModelCalls {
         }
         let mut members = Vec::new();
         for who in seated {
+            // A second round locks what is left.
+            let lock = if is_first { whole_lock } else { whole_lock.min(around.stakes.free(who)) };
             around.stakes.lock(who, lock);
             let bond = candidates[&who].0;
             let (commitment, answer, paid, penalty) = (None, None, 0, 0);

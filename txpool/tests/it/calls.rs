@@ -31,9 +31,9 @@ fn market() -> Market {
     Market { world, owner, requester, miners }
 }
 
-/// How a miner begins.
+/// How a miner begins: half of its bond is enough for two calls.
 fn bond_and_offer(miner: &Wallet) -> [CheckedTx; 2] {
-    [miner.at(0).bond(300_000), miner.at(1).offer(&EXECUTOR.to_string(), 9)]
+    [miner.at(0).bond(400_000), miner.at(1).offer(&EXECUTOR.to_string(), 9)]
 }
 
 fn agent(owner: &Wallet) -> Hash {
@@ -154,7 +154,7 @@ fn a_commitment_waits_for_the_draw_and_is_dropped_if_its_miner_is_not_drawn() {
     assert!(early.iter().all(|it| world.is_pending(it)), "all are members");
     // One more miner makes one of four that is not drawn.
     let late = Wallet::new(60);
-    let mut block = vec![requester.at(1).transfer(&late, 400_000)];
+    let mut block = vec![requester.at(1).transfer(&late, 500_000)];
     block.extend(bond_and_offer(&late));
     let (next, call) = market.call(2);
     block.push(call);
