@@ -6,8 +6,10 @@
 //! them (`end_block`, [`release_of_call`]), so that what others do never makes a transaction of the miner
 //! invalid within the block.
 //!
-//! Whatever changes how large a bond is goes through `save`, which moves the miner's offers to the place
-//! that they have by it ([`crate::market::offers`]).
+//! Whatever changes how large a bond is moves the miner's offers to the place that they have by it
+//! ([`crate::market::offers`]).
+
+use std::collections::BTreeMap;
 
 use types::{Address, Amount, Bond, BondChange, Event, Hash, Run};
 
@@ -129,7 +131,8 @@ pub fn release_of_call(
 ) -> Result<Event, StorageError> {
     let burned = burned.min(locked);
     let unlocked = locked.checked_sub(burned).unwrap_or(Amount::ZERO);
-    unlock(draft, miner, unlocked, burned)?;
+    reduce_and_follow(draft, miner, unlocked, burned)?;
+    ledger::burn(draft, burned)?;
     Ok(Event::CallBondUnlocked { call_id, miner, unlocked, burned })
 }
 
@@ -142,51 +145,62 @@ pub(crate) fn seize_for_call(
 ) -> Result<Event, StorageError> {
     let lost = lost.min(locked);
     let unlocked = locked.checked_sub(lost).unwrap_or(Amount::ZERO);
-    reduce(draft, miner, unlocked, lost)?;
+    reduce_and_follow(draft, miner, unlocked, lost)?;
     Ok(Event::CallBondUnlocked { call_id, miner, unlocked, burned: lost })
 }
 
-/// The end of a block: does to bonds what its transactions and its sweep noted.
+/// The end of a block: does to bonds what its transactions and its sweep noted. The offers of a miner move
+/// once, however often its bond was burned.
 pub(crate) fn end_block(draft: &mut Draft) -> Result<Vec<Event>, StorageError> {
     let mut events = Vec::new();
+    let mut before: BTreeMap<Address, Amount> = BTreeMap::new();
     for Release { agent_run_id, miner, change } in draft.take_releases() {
         let BondChange { locked: _, unlocked, burned } = change;
-        unlock(draft, miner, unlocked, burned)?;
+        if let Some((bond, _)) = reduce(draft, miner, unlocked, burned)? {
+            before.entry(miner).or_insert(bond.bonded);
+        }
+        ledger::burn(draft, burned)?;
         events.push(Event::BondUnlocked { agent_run_id, miner, unlocked, burned });
+    }
+    for (miner, bonded) in before {
+        let now = draft.get::<Bonds>(&miner)?.unwrap_or_default().bonded;
+        offers::follow_bond(draft, miner, bonded, now)?;
     }
     Ok(events)
 }
 
-/// Frees a part of what is locked of a bond, and burns another one.
-fn unlock(
-    draft: &mut Draft,
-    miner: Address,
-    unlocked: Amount,
-    burned: Amount,
-) -> Result<(), StorageError> {
-    reduce(draft, miner, unlocked, burned)?;
-    ledger::burn(draft, burned)
-}
-
-/// Frees a part of what is locked of a bond, and takes another one out of it.
-fn reduce(
+/// Frees a part of what is locked of a bond, and takes another one out of it. The miner's offers move.
+fn reduce_and_follow(
     draft: &mut Draft,
     miner: Address,
     unlocked: Amount,
     taken: Amount,
 ) -> Result<(), StorageError> {
+    let Some((before, bond)) = reduce(draft, miner, unlocked, taken)? else { return Ok(()) };
+    offers::follow_bond(draft, miner, before.bonded, bond.bonded)
+}
+
+/// The same, but the caller has to see to the miner's offers. Answers the bond before and now, if there
+/// was one.
+fn reduce(
+    draft: &mut Draft,
+    miner: Address,
+    unlocked: Amount,
+    taken: Amount,
+) -> Result<Option<(Bond, Bond)>, StorageError> {
     let Some(before) = draft.get::<Bonds>(&miner)? else {
         // A member of a call for which nothing was locked may have taken its whole bond out.
-        return if unlocked.is_zero() && taken.is_zero() { Ok(()) } else { Err(BROKEN) };
+        return if unlocked.is_zero() && taken.is_zero() { Ok(None) } else { Err(BROKEN) };
     };
     let locked = before.locked.checked_sub(unlocked).and_then(|it| it.checked_sub(taken));
     let bonded = before.bonded.checked_sub(taken);
-    let (locked, bonded) = (locked.ok_or(BROKEN)?, bonded.ok_or(BROKEN)?);
-    save(draft, miner, &before, &Bond { bonded, locked })?;
+    let bond = Bond { bonded: bonded.ok_or(BROKEN)?, locked: locked.ok_or(BROKEN)? };
+    write(draft, miner, &bond);
     ledger::change_bonded(draft, |supply| {
         supply.bonded = supply.bonded.checked_sub(taken)?;
         Some(())
-    })
+    })?;
+    Ok(Some((before, bond)))
 }
 
 /// A bond in a draft that only checks, after what a block did to it beside its transactions. What waits
@@ -210,10 +224,14 @@ pub(crate) fn follow(
 }
 
 fn save(draft: &mut Draft, miner: Address, before: &Bond, bond: &Bond) -> Result<(), StorageError> {
+    write(draft, miner, bond);
+    offers::follow_bond(draft, miner, before.bonded, bond.bonded)
+}
+
+fn write(draft: &mut Draft, miner: Address, bond: &Bond) {
     if bond.bonded.is_zero() && bond.locked.is_zero() {
         draft.delete::<Bonds>(&miner);
     } else {
         draft.put::<Bonds>(&miner, bond);
     }
-    offers::follow_bond(draft, miner, before.bonded, bond.bonded)
 }

@@ -8,13 +8,13 @@ use types::{Address, Amount, Ender, Event, Hash, Run, RunStatus};
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::market::phases::{self, Now, Room};
-use crate::market::{calls, draw};
+use crate::market::{calls, draw, offers};
 use crate::rules::Rules;
 use crate::table::Key;
 use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Runs};
 use crate::tx::blobs;
 use crate::view::{self, Range, Read};
-use crate::{bonds, pieces, runs, settlement};
+use crate::{bonds, pieces, runs, settlement, work};
 
 /// The earliest deadline that is set, in milliseconds since 1970.
 ///
@@ -40,7 +40,7 @@ pub fn is_due(state: &dyn Read, timestamp: u64) -> Result<bool, StorageError> {
 /// Acts on the deadlines before `timestamp` in order of (deadline, id), as many as a block may. From v7
 /// on it may so many of runs, so many of blobs and so many of what was taken out of bonds, so that none
 /// waits for another: before, whoever left blobs unfinished kept the escrows of others. The phases of calls
-/// take of `room`.
+/// take of `room`, and before them the offers of miners that lose a part of their bonds.
 pub(crate) fn sweep(
     draft: &mut Draft,
     rules: &Rules,
@@ -64,13 +64,14 @@ pub(crate) fn sweep(
                 let miner = Address::parse(&id).map_err(|_not_hex| ORPHAN)?;
                 events.push(bonds::pay_out(draft, miner, deadline)?);
             }
+            Deadlines::RUN if room.is_used_up() => {}
             // Calls are the last kind: what is left waits where it is.
             Deadlines::CALL if room.is_used_up() => break,
             Deadlines::CALL => {
                 let (_, id) = calls::read_deadline(&id).ok_or(ORPHAN)?;
                 events.extend(phases::advance(draft, &id, now, room)?);
             }
-            _ => events.push(end_of_run(draft, &id, rules, timestamp)?),
+            _ => events.push(end_of_run(draft, &id, (rules, timestamp), room)?),
         }
     }
     Ok(events)
@@ -79,13 +80,17 @@ pub(crate) fn sweep(
 fn end_of_run(
     draft: &mut Draft,
     id: &str,
-    rules: &Rules,
-    timestamp: u64,
+    (rules, timestamp): (&Rules, u64),
+    room: &mut Room,
 ) -> Result<Event, StorageError> {
     let id = Hash::parse(id).map_err(|_not_hex| ORPHAN)?;
     let run = draft.get::<Runs>(&id)?.ok_or(ORPHAN)?;
     if run.is_held() {
         return runs::pay_held(draft, run);
+    }
+    // Nobody has offers before v8.
+    if let Some(miner) = run.miner.filter(|_| run.locked_bond.is_some()) {
+        room.take(work::moved_offers(offers::count(draft, miner)?));
     }
     expire(draft, run, rules, timestamp)
 }

@@ -46,7 +46,8 @@ impl Now {
     }
 }
 
-/// What the ends of phases may still take in a block, in units of work ([`work`]).
+/// What the ends of phases, and the moves of offers of miners that let runs lapse, may still take in a block,
+/// in units of work ([`work`]).
 #[derive(Debug)]
 pub(crate) struct Room(u64);
 
@@ -61,7 +62,7 @@ impl Room {
         self.0 == 0
     }
 
-    const fn take(&mut self, units: u64) {
+    pub(crate) const fn take(&mut self, units: u64) {
         self.0 = self.0.saturating_sub(units);
     }
 }

@@ -13,6 +13,7 @@ use super::{Kind, blobs};
 use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::market::offers;
 use crate::settlement::{Totals, settlement};
 use crate::view::Read;
 use crate::{bonds, runs, work};
@@ -26,6 +27,8 @@ pub(crate) struct Plan {
     miner: Address,
     status: RunStatus,
     settlement: Settlement,
+    /// How many offers of the miner move because a part of its bond is burned.
+    offers: u32,
 }
 
 impl Kind for AgentFinish {
@@ -47,21 +50,25 @@ impl Kind for AgentFinish {
         let status = status.ok_or_else(|| {
             Rejection::invalid("status", &self.status, "a status in which a run ends")
         })?;
-        Ok(Plan { run, miner: tx.from(), status, settlement: totals.settlement })
+        let miner = tx.from();
+        let is_burned = !burned(&run, status).is_zero();
+        let offers = if is_burned { offers::count(state, miner)? } else { 0 };
+        Ok(Plan { run, miner, status, settlement: totals.settlement, offers })
     }
 
     fn work(plan: &Plan) -> u64 {
-        work::run(&plan.run).saturating_add(work::rows(6))
+        let run = work::run(&plan.run).saturating_add(work::rows(6));
+        run.saturating_add(work::moved_offers(plan.offers))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { mut run, miner, status, settlement } = plan;
+        let Plan { mut run, miner, status, settlement, offers: _ } = plan;
         let Run { agent_run_id, submitter, .. } = run;
-        if status == RunStatus::Completed && run.tokens_out == 0 {
-            // An answer without any work.
-            bonds::release(draft, &mut run, Amount::MAX);
+        let burned = burned(&run, status);
+        if is_empty(&run, status) {
+            bonds::release(draft, &mut run, burned);
         } else if run.step_count == 0 && run.locked_bond.is_some() {
-            bonds::release(draft, &mut run, GIVING_UP);
+            bonds::release(draft, &mut run, burned);
             let params = &ctx.rules.params;
             if runs::can_reopen(&run, params) {
                 runs::count(draft, miner, |figures| {
@@ -106,6 +113,23 @@ impl Kind for AgentFinish {
                 Ok(Event::RunHeld { agent_run_id, submitter, miner, status, settlement, until })
             }
         }
+    }
+}
+
+/// An answer without any work.
+fn is_empty(run: &Run, status: RunStatus) -> bool {
+    status == RunStatus::Completed && run.tokens_out == 0
+}
+
+/// What is burned of the bond that is locked for a run which its miner ends so.
+fn burned(run: &Run, status: RunStatus) -> Amount {
+    let locked = run.locked_bond.unwrap_or(Amount::ZERO);
+    if is_empty(run, status) {
+        locked
+    } else if run.step_count == 0 {
+        locked.min(GIVING_UP)
+    } else {
+        Amount::ZERO
     }
 }
 

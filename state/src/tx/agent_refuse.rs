@@ -10,6 +10,7 @@ use super::{Cost, Kind};
 use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::market::offers;
 use crate::rules::Rules;
 use crate::view::Read;
 use crate::{bonds, ledger, runs, work};
@@ -18,6 +19,8 @@ use crate::{bonds, ledger, runs, work};
 pub(crate) struct Plan {
     run: Run,
     stake: Amount,
+    /// How many offers of the miner move because a part of its bond is burned.
+    offers: u32,
 }
 
 impl Kind for AgentRefuse {
@@ -25,7 +28,8 @@ impl Kind for AgentRefuse {
 
     fn work(plan: &Plan) -> u64 {
         // The run, the supply, the figures of both sides, and the bond at the end of the block.
-        work::run(&plan.run).saturating_add(work::rows(4))
+        let run = work::run(&plan.run).saturating_add(work::rows(4));
+        run.saturating_add(work::moved_offers(plan.offers))
     }
 
     fn cost(&self, _: &Transaction, _: &dyn Read, rules: &Rules) -> Result<Cost, StorageError> {
@@ -51,13 +55,17 @@ impl Kind for AgentRefuse {
             .into());
         }
         runs::require_submitter(&run, tx.from())?;
-        Ok(Plan { run, stake: ctx.rules.params.refuse_stake })
+        let offers = match run.miner.filter(|_| run.locked_bond.is_some()) {
+            Some(miner) => offers::count(state, miner)?,
+            None => 0,
+        };
+        Ok(Plan { run, stake: ctx.rules.params.refuse_stake, offers })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, _: &Context<'_>) -> Result<Event, StorageError> {
         const UNSETTLED: StorageError =
             StorageError::Inconsistent { what: "a held run has no settlement or no miner" };
-        let Plan { mut run, stake } = plan;
+        let Plan { mut run, stake, offers: _ } = plan;
         let Some((miner, settlement)) = run.miner.zip(run.settlement) else {
             return Err(UNSETTLED);
         };

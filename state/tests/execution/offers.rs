@@ -6,7 +6,7 @@ use state::{Forks, Retracted, work};
 use types::agent::ExecutorId;
 use types::{Address, Amount, Body, Bond, BondChange, Event, Hash, Offer, Params, Prices};
 
-use crate::bodies::{bond, claim_bond, unbond};
+use crate::bodies::{bond, claim_bond, finish_body, unbond};
 use crate::world::{MINER, OTHER_MINER, PROPOSER, V7, V8, Who, World, answer, claim};
 
 const LEAST: u64 = 1_000_000;
@@ -162,6 +162,63 @@ fn moving_offers_is_work_of_whoever_changes_a_bond() {
     spent(&mut world, &bond(LEAST));
     spent(&mut world, &unbond(1));
     assert_eq!(works, [4, 8, 4, 10, 10, 10, 4 + 12, 8 + 12]);
+}
+
+#[test]
+fn giving_runs_up_is_work_for_each_offer_that_moves() {
+    let mut world = world();
+    for who in [MINER, OTHER_MINER] {
+        world.must(who, &bond(LEAST + 1_000));
+        world.must(who, &offer(model(1), 1));
+    }
+    for number in 2..4 {
+        world.must(MINER, &offer(model(number), 1));
+    }
+    let runs = [(); 2].map(|()| world.request_protected(claim_bond(200)));
+    world.next_block();
+    for run in runs {
+        world.must(MINER, &claim(MINER, run));
+    }
+    let works = runs.map(|run| {
+        let body = finish_body(&world.run(run), "failed");
+        let before = world.builder().work_room();
+        let size = world.must(MINER, &body).content_bytes();
+        before - world.builder().work_room() - work::of_any(u64::try_from(size).unwrap())
+    });
+    assert_eq!(works, [16 + 12; 2]);
+    world.next_block();
+    // The invariants say whether its offers are where its bond puts them.
+    assert_eq!(world.bond_committed(MINER).bonded.get(), LEAST + 1_000 - 2 * 100);
+    let ranking = [OTHER_MINER, MINER].map(|who| who.address());
+    assert_eq!(counting_for(&world, model(1)), ranking);
+}
+
+#[test]
+fn lapses_that_move_many_offers_wait_for_later_blocks() {
+    let few = Params {
+        min_bond: Amount::new(LEAST),
+        max_expiries_per_block: 2,
+        max_block_work: 1_000_000,
+        ..Params::default()
+    };
+    let mut world = World::with_forks(few, V8, &[(PROPOSER, 1)]);
+    world.must(MINER, &bond(LEAST));
+    for number in 0..64 {
+        world.must(MINER, &offer(model(number), 1));
+    }
+    let runs = [(); 2].map(|()| world.request_protected(claim_bond(5)));
+    world.next_block();
+    for run in runs {
+        world.must(MINER, &claim(MINER, run));
+    }
+    world.next_block_after(world.chain.params.claim_ttl_ms + 1_000);
+    let claimed =
+        |world: &World| runs.iter().filter(|run| world.run(**run).miner.is_some()).count();
+    assert_eq!(claimed(&world), 2);
+    world.next_block();
+    assert_eq!(claimed(&world), 1, "64 offers take more than two expiries have room for");
+    world.next_block();
+    assert_eq!(claimed(&world), 0);
 }
 
 #[test]
