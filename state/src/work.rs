@@ -25,9 +25,7 @@ pub const HASHED_KIB: u64 = 1;
 
 /// A KiB of the metadata of an agent that is read, checked by its rules, and kept.
 pub const METADATA_KIB: u64 = 12;
-/// How many offers count for an executor, as elections are charged for.
-const CANDIDATES: u64 = 256;
-/// What an election reads of each of them: a part of a scan, and two rows; several make a unit.
+/// What an election reads of each offer that counts: a part of a scan, and two rows; several make a unit.
 const CANDIDATE_ROWS: u64 = 2;
 /// What changes of a member: its record, its bond, its assignments, its account, its list of calls.
 const MEMBER_ROWS: u64 = 6;
@@ -67,12 +65,13 @@ pub fn moved_offers(count: u32) -> u64 {
     rows(u64::from(count).saturating_mul(2))
 }
 
-/// An election: for each executor the offers that count, and for each candidate its bond and its
-/// assignments; then the rows of those who are drawn.
+/// An election: for each executor the offers that count, as many as there may be, and for each candidate its
+/// bond and its assignments; then the rows of those who are drawn.
 #[must_use]
-pub fn election(executors: usize, size: u8) -> u64 {
+pub fn election(params: &Params, executors: usize, size: u8) -> u64 {
     let executors = u64::try_from(executors).unwrap_or(u64::MAX);
-    let read = executors.saturating_mul(CANDIDATE_ROWS).saturating_mul(CANDIDATES);
+    let offers = u64::from(params.offers_per_executor_max);
+    let read = executors.saturating_mul(CANDIDATE_ROWS).saturating_mul(offers);
     rows(u64::from(size).saturating_mul(MEMBER_ROWS)).saturating_add(read)
 }
 

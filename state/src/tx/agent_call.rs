@@ -22,10 +22,10 @@ use crate::tables::{CallQueue, CallsByAgent, CallsByRequester};
 use crate::view::Read;
 use crate::work;
 
-/// The call to be made, how many executors its members need, and the least work of an election.
+/// The call to be made, the work of its election, and the least that counts as such.
 pub(crate) struct Plan {
     call: Call,
-    executors: usize,
+    election: u64,
     least_work: u64,
 }
 
@@ -70,7 +70,7 @@ impl Kind for AgentCall {
         check_conditional(&asked, params)?;
         let terms = check_fee(self.max_fee, &asked, params)?;
         let consensus = self.rule().ok_or(UNREAD)?;
-        let executors = agent.executors.len();
+        let election = work::election(params, agent.executors.len(), self.size());
         let call = Call {
             call_id: self.call_id,
             agent_id: self.agent_id,
@@ -97,14 +97,13 @@ impl Kind for AgentCall {
             bill: None,
             members_digest: Hash::ZERO,
         };
-        Ok(Plan { call, executors, least_work: work::least_of_election(params) })
+        Ok(Plan { call, election, least_work: work::least_of_election(params) })
     }
 
     fn work(plan: &Plan) -> u64 {
         // The agent and its version, the call, its places in the lists of calls and among the elections
         // that wait, and the election.
-        let size = plan.call.committee_size;
-        work::rows(9).saturating_add(work::election(plan.executors, size))
+        work::rows(9).saturating_add(plan.election)
     }
 
     fn least_work(plan: &Plan) -> u64 {
@@ -112,7 +111,7 @@ impl Kind for AgentCall {
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { call, executors: _, least_work: _ } = plan;
+        let Plan { call, election: _, least_work: _ } = plan;
         // The pool checked it for no place in particular.
         let call = Call { request: ctx.location(), created_at: ctx.timestamp, ..call };
         let (call_id, at) = (call.call_id, call.request);

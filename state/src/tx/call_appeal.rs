@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     appellant: Address,
     size: u8,
     stakes: Stakes,
-    executors: usize,
+    election: u64,
     least_work: u64,
 }
 
@@ -54,7 +54,7 @@ impl Kind for CallAppeal {
     fn work(plan: &Plan) -> u64 {
         // The call, its members, its place among the elections that wait; and who is eligible is looked for
         // now and at the election.
-        work::rows(64).saturating_add(work::election(plan.executors, plan.size).saturating_mul(2))
+        work::rows(64).saturating_add(plan.election.saturating_mul(2))
     }
 
     fn least_work(plan: &Plan) -> u64 {
@@ -87,13 +87,14 @@ impl Kind for CallAppeal {
         // What is more than any amount of money is refused for the balance.
         let most = Stakes { payment: Amount::MAX, deposit: Amount::MAX };
         let stakes = appeal::stakes(&call, size).unwrap_or(most);
-        let executors = callable::executors_of(state, &call)?.len();
-        let least_work = work::least_of_election(&ctx.rules.params);
-        Ok(Plan { call, appellant, size, stakes, executors, least_work })
+        let (params, executors) = (&ctx.rules.params, callable::executors_of(state, &call)?.len());
+        let election = work::election(params, executors, size);
+        let least_work = work::least_of_election(params);
+        Ok(Plan { call, appellant, size, stakes, election, least_work })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { mut call, appellant, size, stakes, executors: _, least_work: _ } = plan;
+        let Plan { mut call, appellant, size, stakes, election: _, least_work: _ } = plan;
         let Stakes { payment, deposit } = stakes;
         let held = payment.checked_add(deposit).ok_or(ledger::OVERFLOW)?;
         ledger::hold(draft, held)?;

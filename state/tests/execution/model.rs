@@ -184,8 +184,9 @@ impl Model {
 
     /// What looking for members and writing them takes.
     fn work_of_call(&self, who: Address, body: &Body) -> i128 {
+        let offers = usize::try_from(self.params.offers_per_executor_max).unwrap();
         let units = |members: usize, executors: usize| {
-            i128::try_from(2 * 6 * members + 512 * executors).unwrap()
+            i128::try_from(2 * 6 * members + 2 * offers * executors).unwrap()
         };
         match body {
             Body::AgentCall(body) => self.version_of(body).map_or(0, |(_, version)| {
