@@ -1,8 +1,8 @@
 //! What a run can pay for (docs/protocol.md sections 5.4 and 5.5). Pure.
 
-use types::Amount;
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, AGENT_REWARD_PER_TOKEN};
 use types::tx::AgentFinish;
+use types::{Amount, RunStatus};
 
 use crate::chain::RunView;
 use crate::ports::Ending;
@@ -17,6 +17,20 @@ pub fn output_tokens_max(run: &RunView) -> Option<u64> {
     let left = run.max_fee_micro.checked_sub(fees)?.checked_sub(earned)?;
     let tokens = left / AGENT_REWARD_PER_TOKEN;
     (tokens > 0).then_some(tokens)
+}
+
+/// What the requester of a run reads whose model put nothing out.
+const SILENT: &str = "the model said nothing";
+
+/// How a run may end with the steps that are recorded. Where the model put no token out, the run is not
+/// completed: the chain takes that for an answer without any work, and burns all that the claim has
+/// locked of the bond (docs/protocol.md section 5.5).
+#[must_use]
+pub fn honest(run: &RunView, ending: Ending) -> Ending {
+    if ending.status == RunStatus::Completed && run.tokens == 0 {
+        return Ending::without_answer(RunStatus::Failed, SILENT);
+    }
+    ending
 }
 
 /// The settlement that the recorded steps of a run give. The three parts add up to its escrow.

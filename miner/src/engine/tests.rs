@@ -3,6 +3,7 @@
 mod blobs;
 mod bonding;
 mod hostile;
+mod losses;
 pub(crate) mod support;
 mod sweep;
 mod throughput;

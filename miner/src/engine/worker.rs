@@ -185,6 +185,7 @@ impl Inner {
             let (chain, journal) = ((view.steps, view.tokens), (entry.steps, entry.tokens));
             tracing::error!(run = %view.id, ?chain, ?journal, "steps and tokens differ");
         }
+        let ending = budget::honest(view, ending);
         let mut body = budget::finish(view, &ending);
         let inline_max = types::params::INLINE_TEXT_BYTES_MAX;
         if let Some(answer) = body.final_answer_inline.take_if(|text| text.len() > inline_max) {

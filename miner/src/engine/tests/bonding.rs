@@ -17,9 +17,9 @@ use crate::journal::entry::{Outcome, Phase};
 use crate::ports::Event;
 use crate::testing::comes;
 
-const HELD_MS: u64 = 60_000;
+pub(super) const HELD_MS: u64 = 60_000;
 
-fn protected(bond: u64, refuse_ms: u64) -> impl FnOnce(&mut AgentRequest) {
+pub(super) fn protected(bond: u64, refuse_ms: u64) -> impl FnOnce(&mut AgentRequest) {
     let claim_bond = Some(Amount::new(bond));
     move |request| {
         let refuse_ms = Some(refuse_ms);
@@ -28,17 +28,17 @@ fn protected(bond: u64, refuse_ms: u64) -> impl FnOnce(&mut AgentRequest) {
 }
 
 /// A miner on a chain with bonds.
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let bench = Bench::new();
     bench.chain.state.lock().begin_with_v7();
     bench
 }
 
-fn ask(bench: &Bench, prompt: &str, bond: u64) -> Hash {
+pub(super) fn ask(bench: &Bench, prompt: &str, bond: u64) -> Hash {
     bench.chain.add_run_with(prompt, 10_000, 10, protected(bond, HELD_MS))
 }
 
-fn stake(bench: &Bench) -> (u64, u64) {
+pub(super) fn stake(bench: &Bench) -> (u64, u64) {
     let Stake { bonded_micro, locked_micro, .. } =
         bench.chain.state.lock().stake(&key().address()).unwrap();
     (bonded_micro, locked_micro)

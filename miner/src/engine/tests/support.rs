@@ -3,7 +3,8 @@
 //! A prompt is made of words: `tools=2` wants two rounds of the tool `pure`, `once=1` adds the tool
 //! `once` to the first, `think` has thoughts, `long=20000` is the length of the answer, `tokens=2000` has
 //! so many tokens more, `stall` never answers, `tale=9` is an answer of nine tokens that is gone on with,
-//! `shrink` counts ever fewer tokens of prompt, `garbled` first makes a call that cannot be read.
+//! `shrink` counts ever fewer tokens of prompt, `garbled` first makes a call that cannot be read, `silent`
+//! has no answer and no token.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -207,11 +208,20 @@ impl Backend for Model {
             stop.cancelled().await;
             return Err(BackendError::Cancelled);
         }
+        if prompt.contains("silent") {
+            return Ok(silence());
+        }
         if number(prompt, "tale") > 0 {
             return Ok(tale(number(prompt, "tale"), iteration));
         }
         Ok(answer(prompt, round, iteration))
     }
+}
+
+/// A model that ends its answer at once.
+fn silence() -> Output {
+    let (text, tool_calls) = (String::new(), Vec::new());
+    Output { text, thoughts: None, tool_calls, output_tokens: 0, prompt_tokens: 10, end: End::Stop }
 }
 
 /// A tale of so many words, each a token, from where it was cut off.

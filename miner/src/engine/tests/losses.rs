@@ -1,0 +1,27 @@
+//! What requesters could do so that the chain burns a miner's bond: it loses none of it where another end
+//! of the run is there, and no more of it on a day than the policy says.
+
+use types::RunStatus;
+
+use super::bonding::{HELD_MS, ask, bench, stake};
+use super::support::Bench;
+use crate::journal::entry::{Outcome, Phase};
+
+/// The miner's bond after the reward of its run is paid.
+fn stake_after(bench: &Bench) -> (u64, u64) {
+    bench.chain.pass(2 * HELD_MS);
+    stake(bench)
+}
+
+#[tokio::test]
+async fn a_model_that_says_nothing_costs_no_bond() {
+    let bench = bench();
+    let run = ask(&bench, "silent", 50_000);
+    bench.finish(1).await;
+    assert_eq!(vec!["MINER_BOND", "CLAIM", "STEP", "FINISH"], bench.sent());
+    assert_eq!(RunStatus::Failed, bench.status(&run));
+    assert_eq!(Some("the model said nothing"), bench.answer(&run).as_deref());
+    let ended = Outcome::Ended { status: RunStatus::Failed, reward_micro: 0 };
+    assert_eq!(Phase::Over(ended), bench.entry(&run).phase);
+    assert_eq!((50_000, 0), stake_after(&bench));
+}
