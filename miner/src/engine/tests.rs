@@ -599,10 +599,12 @@ async fn a_run_that_the_chain_keeps_refusing_is_given_up_and_the_next_one_is_tak
     let bench = Bench::new();
     bench.change_policy(|policy| policy.runs_max = 1);
     bench.chain.state.lock().bad_steps = 5;
+    bench.chain.state.lock().bad_finishes = 5;
     let stuck = bench.chain.add_run("stuck", 20_000, 5);
     let next = bench.chain.add_run("next", 10_000, 5);
     bench.finish(1).await;
-    assert_eq!(Phase::Over(Outcome::Stuck("STEP_OUT_OF_ORDER".into())), bench.entry(&stuck).phase);
+    let code = "SETTLEMENT_MISMATCH".to_owned();
+    assert_eq!(Phase::Over(Outcome::Stuck(code)), bench.entry(&stuck).phase);
     assert_eq!(RunStatus::Completed, bench.status(&next));
     assert_eq!(vec!["CLAIM", "CLAIM", "STEP", "FINISH"], bench.sent());
 }

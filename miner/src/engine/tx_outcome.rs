@@ -8,8 +8,11 @@ use crate::journal::entry::{Day, Entry, Outcome, Phase, Purpose, StepRecord};
 pub(crate) use crate::outbox::Verdict;
 use crate::ports::Ending;
 
-/// After so many rejections in one phase the work on a run is given up.
+/// After so many rejections in one phase something else is done.
 const REJECTIONS_MAX: u32 = 5;
+
+/// What the requester of a run reads whose step or end the chain keeps rejecting.
+const REJECTED: &str = "the chain rejects what this miner reports of the run";
 
 /// The entry after the fate of one of its transactions, and what is added to the counts of the day.
 /// `step` is the record of the step that is next.
@@ -128,15 +131,28 @@ fn fresh(entry: &Entry, phase: Phase) -> Entry {
     Entry { rejections: 0, ..entry.at(phase) }
 }
 
-/// Back to the phase before, unless that was tried too often.
+/// Back to the phase before, unless that was tried too often. Then the run ends without what the chain
+/// rejects, because a run that lapses costs the bond that its claim has locked. Only if the chain rejects
+/// that end, too, the run is given up.
 pub(super) fn refused(entry: &Entry, phase: Phase, code: &str) -> Entry {
     let rejections = entry.rejections.saturating_add(1);
-    let phase = if rejections >= REJECTIONS_MAX {
-        Phase::Over(Outcome::Stuck(code.to_owned()))
-    } else {
-        phase
+    if rejections < REJECTIONS_MAX {
+        return Entry { rejections, ..entry.at(phase) };
+    }
+    let bare = Ending::without_answer(RunStatus::Failed, REJECTED);
+    let can_end = match &phase {
+        Phase::Working => true,
+        Phase::Ending(ending) => *ending != bare,
+        Phase::Reserved
+        | Phase::ClaimSigned
+        | Phase::StepSigned
+        | Phase::FinishSigned(_)
+        | Phase::Over(_) => false,
     };
-    Entry { rejections, ..entry.at(phase) }
+    if can_end {
+        return fresh(entry, Phase::Ending(bare));
+    }
+    Entry { rejections, ..entry.at(Phase::Over(Outcome::Stuck(code.to_owned()))) }
 }
 
 /// Another transaction of the wallet took the nonce: the same can be signed with another one.

@@ -54,6 +54,8 @@ pub(crate) struct State {
     pub(crate) told_base_fee: u64,
     /// So many steps are refused in their blocks.
     pub(crate) bad_steps: u32,
+    /// So many settlements are refused in their blocks.
+    pub(crate) bad_finishes: u32,
     /// The next sendings are refused with these codes.
     pub(crate) refuse: Vec<&'static str>,
     /// How often somebody asked for the fees.
@@ -113,6 +115,7 @@ impl State {
             is_halted: false,
             told_base_fee: 10,
             bad_steps: 0,
+            bad_finishes: 0,
             refuse: Vec::new(),
             fees_read: 0,
             offers_read: 0,
@@ -206,12 +209,8 @@ impl State {
 
     /// Puts a transaction of the pool into a block, if the block takes it.
     pub(super) fn try_in(&mut self, block: &mut BlockBuilder, tx: CheckedTx) -> bool {
-        let is_step = matches!(tx.body(), Body::AgentStep(_));
-        let code = match self.bad_steps.checked_sub(1).filter(|_| is_step) {
-            Some(left) => {
-                self.bad_steps = left;
-                Code::StepOutOfOrder
-            }
+        let code = match self.made_up_code(tx.body()) {
+            Some(code) => code,
             None => match block.push(&tx) {
                 Ok(()) => return true,
                 Err(PushError::Rejected(rejection)) => rejection.code(),
@@ -226,6 +225,17 @@ impl State {
             self.dropped.insert(tx.hash(), code);
         }
         false
+    }
+
+    /// The code with which a transaction is refused that the rules would take.
+    fn made_up_code(&mut self, body: &Body) -> Option<Code> {
+        let (left, code) = match body.type_name() {
+            "AGENT_STEP" => (&mut self.bad_steps, Code::StepOutOfOrder),
+            "AGENT_FINISH" => (&mut self.bad_finishes, Code::SettlementMismatch),
+            _ => return None,
+        };
+        *left = left.checked_sub(1)?;
+        Some(code)
     }
 
     pub(super) fn parse(&self, text: &str) -> Result<CheckedTx, Rejection> {

@@ -6,6 +6,7 @@ use types::RunStatus;
 use super::bonding::{HELD_MS, ask, bench, stake};
 use super::support::Bench;
 use crate::journal::entry::{Outcome, Phase};
+use crate::ports::Event;
 
 /// The miner's bond after the reward of its run is paid.
 fn stake_after(bench: &Bench) -> (u64, u64) {
@@ -23,5 +24,31 @@ async fn a_model_that_says_nothing_costs_no_bond() {
     assert_eq!(Some("the model said nothing"), bench.answer(&run).as_deref());
     let ended = Outcome::Ended { status: RunStatus::Failed, reward_micro: 0 };
     assert_eq!(Phase::Over(ended), bench.entry(&run).phase);
+    assert_eq!((50_000, 0), stake_after(&bench));
+}
+
+#[tokio::test]
+async fn a_run_whose_step_the_chain_keeps_refusing_does_not_lapse() {
+    let bench = bench();
+    let run = ask(&bench, "x", 50_000);
+    bench.chain.state.lock().bad_steps = 5;
+    let is_over = |_: &[Event]| bench.journal.entry(&run).unwrap().is_some_and(|it| it.is_over());
+    bench.during(bench.counters.until(is_over)).await;
+    assert_eq!(Phase::Over(Outcome::GivenBack), bench.entry(&run).phase);
+    assert_eq!(vec!["MINER_BOND", "CLAIM", "FINISH"], bench.sent());
+    // What it costs to give a run up before its first step.
+    assert_eq!((49_900, 0), stake_after(&bench));
+}
+
+#[tokio::test]
+async fn an_answer_that_the_chain_keeps_refusing_is_left_out() {
+    let bench = bench();
+    let run = ask(&bench, "x", 50_000);
+    bench.chain.state.lock().bad_finishes = 5;
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::Failed, Some(10)), (view.status, view.reward_micro));
+    let why = "the chain rejects what this miner reports of the run";
+    assert_eq!(Some(why), bench.answer(&run).as_deref());
     assert_eq!((50_000, 0), stake_after(&bench));
 }
