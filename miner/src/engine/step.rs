@@ -233,7 +233,7 @@ impl Inner {
     }
 
     /// The time until work on the run must stop; none if that is now.
-    fn time_left(&self, scene: &Scene) -> Option<Duration> {
+    pub(super) fn time_left(&self, scene: &Scene) -> Option<Duration> {
         let margin_ms = self.parts.config.deadline_margin_ms;
         let now_ms = self.parts.clock.now_ms().saturating_add(scene.behind_ms);
         let left = budget::time_left_ms(&scene.view, now_ms, margin_ms);

@@ -1,18 +1,24 @@
 //! The work on one run: what is next, one action at a time.
 
+use std::time::Duration;
+
 use agent::text::cut;
 use types::tx::AgentClaim;
 use types::{Body, Hash, RunStatus};
 
-use super::blobs::Content;
+use super::blobs::{BASE_FEE_MAX, Content};
 use super::error::{Halt, Pauses};
 use super::tx_outcome::{Verdict, refused, settle, unsigned};
-use super::{Inner, budget};
+use super::{Config, Inner, budget};
 use crate::chain::RunView;
 use crate::journal::entry::{Entry, Outcome, Phase, Purpose, StepRecord};
 use crate::journal::resume::{Action, resume};
 use crate::policy::jitter_ms;
 use crate::ports::{Ending, Event};
+
+/// An answer of at most so many bytes pays nothing for its place, however it is written: a character takes
+/// up to six bytes, and [`types::params::RUN_BYTES`] are free.
+const FREE_ANSWER_BYTES: usize = 200;
 
 /// What the journal and the chain say about a run.
 #[derive(Debug)]
@@ -188,6 +194,11 @@ impl Inner {
         let ending = budget::honest(view, ending);
         let mut body = budget::finish(view, &ending);
         let inline_max = types::params::INLINE_TEXT_BYTES_MAX;
+        if let Some(answer) = &body.final_answer_inline
+            && !self.has_place_for(scene, answer, answer.len() > inline_max).await?
+        {
+            return Ok(());
+        }
         if let Some(answer) = body.final_answer_inline.take_if(|text| text.len() > inline_max) {
             let blob = Content::of_text("answer".into(), answer);
             match self.keep(entry, &blob).await? {
@@ -204,6 +215,39 @@ impl Inner {
         let signed = entry.at(Phase::FinishSigned(ending));
         self.outbox.post(&signed, &Body::AgentFinish(body), Purpose::Finish).await?;
         Ok(())
+    }
+
+    /// Whether a long answer, which pays for its place in a block, can be sent now. While that would have
+    /// to wait for a lower base fee, this waits; when the time for it is over, the run is to end without
+    /// the answer, because a run that lapses costs the bond that its claim has locked.
+    async fn has_place_for(
+        &self,
+        scene: &Scene,
+        answer: &str,
+        is_blob: bool,
+    ) -> Result<bool, Halt> {
+        if answer.len() <= FREE_ANSWER_BYTES {
+            return Ok(true);
+        }
+        let fees = self.patiently(|| self.parts.ledger.blob_fees()).await?;
+        let is_dear = fees.base_fee.is_some_and(|base_fee| base_fee > BASE_FEE_MAX);
+        if !is_dear && !is_blob {
+            return Ok(true);
+        }
+        let Config { deadline_margin_ms, poll_ms, .. } = self.parts.config;
+        let needed_ms = if is_dear { deadline_margin_ms } else { 0 };
+        let left = self.time_left(scene).unwrap_or_default();
+        if left <= Duration::from_millis(needed_ms) {
+            let bytes = answer.len();
+            let reason = format!("the answer has {bytes} bytes, and would come into a block too late");
+            self.end(&scene.entry, Ending::without_answer(RunStatus::Failed, reason)).await?;
+            return Ok(false);
+        }
+        if is_dear {
+            tracing::info!(run = %scene.view.id, base_fee = ?fees.base_fee, "an answer waits");
+            Pauses::new(poll_ms).pause(&self.stop).await?;
+        }
+        Ok(!is_dear)
     }
 
     /// Writes down that the work on a run is over.

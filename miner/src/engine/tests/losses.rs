@@ -1,6 +1,8 @@
 //! What requesters could do so that the chain burns a miner's bond: it loses none of it where another end
 //! of the run is there, and no more of it on a day than the policy says.
 
+use std::sync::atomic::Ordering;
+
 use types::RunStatus;
 
 use super::bonding::{HELD_MS, ask, bench, stake};
@@ -51,4 +53,43 @@ async fn an_answer_that_the_chain_keeps_refusing_is_left_out() {
     let why = "the chain rejects what this miner reports of the run";
     assert_eq!(Some(why), bench.answer(&run).as_deref());
     assert_eq!((50_000, 0), stake_after(&bench));
+}
+
+#[tokio::test]
+async fn a_long_answer_waits_for_a_lower_base_fee_and_no_longer_than_the_run_can() {
+    // In a blob, and without one.
+    let cases = [(20_004, true), (20_004, false), (10_004, true), (10_004, false)];
+    for (bytes, is_patient) in cases {
+        let bench = bench();
+        bench.chain.state.lock().told_base_fee = 1_001;
+        let run = ask(&bench, &format!("long={}", bytes - 4), 50_000);
+        let happens = async {
+            let stepped = |events: &[Event]| events.contains(&Event::Step { tokens: 10 });
+            bench.counters.until(stepped).await;
+            let asked = || bench.chain.state.lock().fees_read;
+            let before = asked();
+            assert!(crate::testing::comes(|| asked() > before + 2).await);
+            assert_eq!(RunStatus::Running, bench.status(&run));
+            if is_patient {
+                bench.chain.state.lock().told_base_fee = 1_000;
+            } else {
+                // So long before the deadline nothing is begun that may have to wait.
+                let left_ms = 2 * bench.config.deadline_margin_ms;
+                let deadline_ms = bench.chain.run_of(&run).deadline_ms.unwrap();
+                bench.clock.0.store(deadline_ms - left_ms, Ordering::SeqCst);
+            }
+            bench.counters.until_finished(1).await;
+        };
+        bench.during(happens).await;
+        let view = bench.chain.run_of(&run);
+        assert_eq!(Some(10), view.reward_micro);
+        if is_patient {
+            assert_eq!(RunStatus::Completed, view.status);
+        } else {
+            assert_eq!(RunStatus::Failed, view.status);
+            let why = format!("the answer has {bytes} bytes, and would come into a block too late");
+            assert_eq!(Some(why), bench.answer(&run));
+        }
+        assert_eq!((50_000, 0), stake_after(&bench), "{bytes}, patient: {is_patient}");
+    }
 }
