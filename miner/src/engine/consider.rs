@@ -67,7 +67,7 @@ impl Inner {
             Health::Ready => None,
             Health::Degraded(why) | Health::Down(why) => Some(why),
         };
-        if let Err(error) = self.ask_stakes(run, &mut standing).await {
+        if let Err(error) = self.ask_stakes(run, &mut standing).await? {
             return Ok(Err(error));
         }
         let second = decide(policy, run, &standing);
@@ -108,16 +108,22 @@ impl Inner {
         &self,
         run: &RunView,
         standing: &mut Circumstances,
-    ) -> Result<(), ChainError> {
-        let ledger = &self.parts.ledger;
+    ) -> Result<Result<(), ChainError>, Halt> {
         if run.claim_bond_micro() > 0 {
-            let stake = ledger.stake(&self.me).await?.unwrap_or_default();
-            standing.bonded = Some(self.bonding.left(&stake));
+            match self.own_stake().await? {
+                Ok(stake) => standing.bonded = Some(self.bonding.left(&stake)),
+                Err(error) => return Ok(Err(error)),
+            }
+            standing.burned_today_micro =
+                self.parts.journal.burned_micro(self.parts.clock.now_ms())?;
         }
         if run.refuse_ms() > 0 {
-            standing.refusals = Refusals::of(ledger.stake(&run.submitter).await?);
+            match self.parts.ledger.stake(&run.submitter).await {
+                Ok(stake) => standing.refusals = Refusals::of(stake),
+                Err(error) => return Ok(Err(error)),
+            }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens, its
@@ -166,6 +172,7 @@ impl Inner {
             runs_busy: busy,
             claims_today: day.claims.saturating_add(self.claims_under_way(policy, day.claims)?),
             spent_today_micro: day.spent_micro,
+            burned_today_micro: self.parts.journal.burned_micro(now_ms)?,
             model: self.parts.backend.manifest().model.clone(),
             node_syncing: false,
             backend_down: None,

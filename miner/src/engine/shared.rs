@@ -135,6 +135,9 @@ impl Inner {
     /// Looks at all pending runs, those that pay most first, and at what this miner has.
     pub(super) async fn poll(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
         self.give_up_late(workers).await?;
+        if let Err(error) = self.own_stake().await? {
+            tracing::warn!(%error, "the bond cannot be read");
+        }
         match self.parts.runs.pending().await {
             Ok(mut runs) => {
                 runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));

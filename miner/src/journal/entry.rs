@@ -416,6 +416,22 @@ pub struct Day {
     pub spent_micro: u64,
 }
 
+/// What was burned of the miner's bond on one day (UTC).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Burned {
+    /// Which day, counted from 1970.
+    pub(super) day: u64,
+    /// How much, micro-OMBRA.
+    pub(super) micro: u64,
+}
+
+impl Burned {
+    /// How much of it was burned on this day.
+    pub(super) const fn on(self, day: u64) -> u64 {
+        if self.day == day { self.micro } else { 0 }
+    }
+}
+
 /// What was sent to the cold address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {

@@ -1,7 +1,7 @@
 //! The journal: what the miner is doing, written before it does it.
 //!
 //! ```text
-//! meta     | name          | JSON                     | format version, wallet, chain; sweeps
+//! meta     | name          | JSON                     | format version, wallet, chain; sweeps; burns
 //! runs     | run id        | JSON of Entry            |
 //! open     | run id        |                          | runs whose phase is not over
 //! offers   | run id        | JSON of [ToolSpec]       | what the model was offered; of open runs
@@ -44,7 +44,7 @@ use wallet::ChainIdentity;
 use crate::policy::Decision;
 use crate::ports::{Counters, Event};
 pub use call_tables::COMPARED_KEPT;
-use entry::{Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
+use entry::{Burned, Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
 pub use error::JournalError;
 pub use owner::{FORMAT_VERSION, Owner};
 use tables::{DAYS, META, OFFERS, OPEN, OUTBOX, RUNS, Result, STEPS, json, read};
@@ -52,6 +52,8 @@ pub use writer::JournalWriter;
 
 /// The row of META with what was sent to the cold address.
 const SWEPT: &str = "swept";
+/// The row of META with what was burned of the bond on the last day on which something was.
+const BURNED: &str = "burned";
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// What [`Journal::why`] tells about a run.
@@ -313,6 +315,32 @@ impl Journal {
         let table = self.database.begin_read()?.open_table(DAYS)?;
         let row = table.get(now_ms / MS_PER_DAY)?;
         row.map_or_else(|| Ok(Day::default()), |row| read(row.value()))
+    }
+
+    /// What was burned of the bond on the day that `now_ms` is in, as far as a miner saw it, micro-OMBRA.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn burned_micro(&self, now_ms: u64) -> Result<u64> {
+        let table = self.database.begin_read()?.open_table(META)?;
+        let row = table.get(BURNED)?.map(|row| read::<Burned>(row.value())).transpose()?;
+        Ok(row.unwrap_or_default().on(now_ms / MS_PER_DAY))
+    }
+
+    /// Writes down that so much of the bond was burned.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn burn(&self, now_ms: u64, micro: u64) -> Result<()> {
+        let change = move |write: &WriteTransaction| {
+            let mut meta = write.open_table(META)?;
+            let row = meta.get(BURNED)?.map(|row| read::<Burned>(row.value())).transpose()?;
+            let day = now_ms / MS_PER_DAY;
+            let micro = row.unwrap_or_default().on(day).saturating_add(micro);
+            meta.insert(BURNED, json(&Burned { day, micro })?.as_slice())?;
+            Ok(())
+        };
+        self.synced(change).await
     }
 
     /// Notes a decision. A decision that repeats the last one only counts; notes are not synced, and

@@ -169,10 +169,10 @@ impl Shared {
         let parts = &self.inner.parts;
         // Claims of runs add to the same bond.
         let _turn = self.inner.bonding.turn().await;
-        let stake = parts.ledger.stake(&self.inner.me).await;
+        let stake = self.inner.own_stake().await?;
         let funds = parts.ledger.funds(&self.inner.me).await;
         let (stake, funds) = match (stake, funds) {
-            (Ok(stake), Ok(funds)) => (stake.unwrap_or_default(), funds),
+            (Ok(stake), Ok(funds)) => (stake, funds),
             (Err(error), _) | (_, Err(error)) => return Ok((0, Kept::Unknown(error))),
         };
         let (bonded_micro, wanted_micro) = (stake.bonded_micro, config.bond_micro(least_micro));
@@ -208,7 +208,11 @@ impl Shared {
         let body = Body::MinerBond(MinerBond { amount: Amount::new(micro) });
         let purpose = Purpose::Stake { micro };
         match self.inner.outbox.post_about(About::Wallet, &body, purpose).await? {
-            Verdict::Included { .. } => Ok((bonded_micro.saturating_add(micro), Kept::AsWanted)),
+            Verdict::Included { .. } => {
+                // What is burned from now on is a part of this.
+                drop(self.inner.own_stake().await?);
+                Ok((bonded_micro.saturating_add(micro), Kept::AsWanted))
+            }
             Verdict::Refused(code) => {
                 tracing::warn!(code, "the bond was not added to");
                 Ok((bonded_micro, Kept::Refused))

@@ -78,6 +78,7 @@ impl Trial {
                 runs_busy: 0,
                 claims_today: 0,
                 spent_today_micro: 0,
+                burned_today_micro: 0,
                 model: self.model.model.clone(),
                 node_syncing: head.syncing,
                 backend_down: None,

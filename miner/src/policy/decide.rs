@@ -30,6 +30,8 @@ pub struct Circumstances {
     pub claims_today: u64,
     /// What today's transactions burned.
     pub spent_today_micro: u64,
+    /// What was burned of this miner's bond today.
+    pub burned_today_micro: u64,
     /// The model's name.
     pub model: String,
     /// Whether the node is behind the chain.
@@ -350,8 +352,8 @@ fn wait(policy: &Policy, run: &RunView, standing: &Circumstances) -> Option<Reas
     if got >= max {
         return Some(Reason::ClaimsToday { got, max });
     }
-    let (got_micro, max_micro) = (standing.spent_today_micro, policy.spend_micro_per_day_max);
-    (got_micro >= max_micro).then_some(Reason::SpentToday { got_micro, max_micro })
+    let (spent_micro, burned_micro) = (standing.spent_today_micro, standing.burned_today_micro);
+    policy.wait_spent(run, spent_micro, burned_micro)
 }
 
 /// Whether the bond is too small for the claim of a run, and cannot be made larger now.

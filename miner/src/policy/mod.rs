@@ -67,7 +67,8 @@ pub struct Policy {
     pub runs_max: u64,
     /// The most claims of a day (UTC).
     pub claims_per_day_max: u64,
-    /// The most that a day's transactions may burn (blobs, turns); claims and steps cost nothing.
+    /// The most that a day's transactions may burn (blobs, turns); claims and steps cost nothing. For
+    /// runs that ask for a bond, what was burned of the bond counts as well.
     pub spend_micro_per_day_max: u64,
     /// No claims with less than this in the account.
     pub balance_micro_min: u64,
@@ -174,6 +175,21 @@ impl Policy {
         let kept_micro = self.balance_micro_min.saturating_add(PLACES_MICRO);
         let spare_micro = balance_micro.saturating_sub(kept_micro);
         self.bond_micro_max.saturating_sub(bonded_micro).min(spare_micro)
+    }
+
+    /// Why a run is not to be claimed on a day on which transactions burned so much, and so much of the
+    /// bond was burned. What the bond lost counts only where it is at stake again: nobody can keep the
+    /// miner from other runs by that.
+    pub(crate) fn wait_spent(
+        &self,
+        run: &RunView,
+        spent_micro: u64,
+        burned_micro: u64,
+    ) -> Option<Reason> {
+        let burned_micro = if run.claim_bond_micro() > 0 { burned_micro } else { 0 };
+        let got_micro = spent_micro.saturating_add(burned_micro);
+        let max_micro = self.spend_micro_per_day_max;
+        (got_micro >= max_micro).then_some(Reason::SpentToday { got_micro, max_micro })
     }
 
     /// The run as this miner would work on it: without those of the tools which clients offer with

@@ -33,6 +33,7 @@ fn standing() -> Circumstances {
         runs_busy: 0,
         claims_today: 0,
         spent_today_micro: 0,
+        burned_today_micro: 0,
         model: "tiny".into(),
         node_syncing: false,
         backend_down: None,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use types::RunStatus;
 
 use super::bonding::{HELD_MS, ask, bench, stake};
-use super::support::Bench;
+use super::support::{Bench, key};
 use crate::journal::entry::{Outcome, Phase};
 use crate::ports::Event;
 
@@ -92,4 +92,61 @@ async fn a_long_answer_waits_for_a_lower_base_fee_and_no_longer_than_the_run_can
         }
         assert_eq!((50_000, 0), stake_after(&bench), "{bytes}, patient: {is_patient}");
     }
+}
+
+#[tokio::test]
+async fn what_requesters_burn_of_the_bond_ends_the_days_claims_that_need_a_bond() {
+    let bench = bench();
+    bench.change_policy(|policy| policy.spend_micro_per_day_max = 20_020);
+    let day_ms = 86_400_000;
+    let happens = async {
+        // Each costs the reward, 10 micro, and as much as the requester pays for it.
+        for (runs, prompt) in [(1, "first"), (2, "second")] {
+            let run = ask(&bench, prompt, 50_000);
+            bench.counters.until_finished(runs).await;
+            bench.chain.submit(&fixtures::refuse(run));
+        }
+        assert!(crate::testing::comes(|| burned(&bench) == 20_020).await, "{}", burned(&bench));
+        let third = ask(&bench, "third", 50_000);
+        bench.counters.until_decided("SPENT_TODAY").await;
+        // Without a bond nothing is at stake.
+        bench.chain.add_run("fourth", 9_000, 5);
+        bench.counters.until_finished(3).await;
+        assert_eq!(RunStatus::Pending, bench.status(&third));
+        bench.clock.0.fetch_add(day_ms, Ordering::SeqCst);
+        assert_eq!(0, burned(&bench));
+        bench.chain.pass(day_ms);
+        ask(&bench, "fifth", 50_000);
+        bench.counters.until_finished(4).await;
+    };
+    bench.during(happens).await;
+    assert!(bench.chain.state.lock().lost.is_empty());
+}
+
+#[tokio::test]
+async fn what_an_operator_takes_out_of_the_bond_is_not_lost() {
+    let bench = bench();
+    let is_bonded = |bench: &Bench| stake(bench).0 == 50_000;
+    let happens = async {
+        ask(&bench, "x", 50_000);
+        bench.counters.until_finished(1).await;
+        assert!(is_bonded(&bench));
+        bench.chain.pass(2 * HELD_MS);
+        // It has seen the bond.
+        bench.chain.add_run("y", 9_000, 5);
+        bench.counters.until_finished(2).await;
+        let amount = types::Amount::new(20_000);
+        let unbond = types::Body::MinerUnbond(types::tx::MinerUnbond { amount });
+        bench.chain.act(&key(), &unbond);
+        bench.chain.add_run("z", 9_000, 5);
+        bench.counters.until_finished(3).await;
+    };
+    bench.during(happens).await;
+    assert_eq!(30_000, stake(&bench).0);
+    assert_eq!(0, burned(&bench));
+}
+
+/// What counts as lost today.
+fn burned(bench: &Bench) -> u64 {
+    bench.journal.burned_micro(bench.clock.0.load(Ordering::SeqCst)).unwrap()
 }
