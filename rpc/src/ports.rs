@@ -36,7 +36,7 @@ pub use handles::Ports;
 pub use market::{CallEstimate, CallWish, HeldElection, Market};
 pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
-    PoolEvent, Readiness, Trust,
+    PoolEvent, PoolStanding, Readiness, Trust,
 };
 pub use offers::{OfferEntry, OfferFilter, OfferPlace, Offers};
 pub use pool::{

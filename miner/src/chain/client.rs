@@ -421,9 +421,10 @@ fn run_notice(event: &Value) -> Option<Notice> {
     }
 }
 
-/// A claim that the pool took in.
+/// A claim that the pool took in and that the next blocks may hold. One that waits for an earlier
+/// transaction may wait for ever, and costs nobody anything. Older nodes do not tell which it is.
 fn claim_notice(event: &Value) -> Option<Notice> {
-    let is_accepted = event["event"] == "accepted";
+    let is_accepted = event["event"] == "accepted" && event["standing"] != "queued";
     let run = event["tx"]["agentRunId"].as_str()?.parse().ok()?;
     let miner = event["from"].as_str()?.parse().ok()?;
     is_accepted.then_some(Notice::Claim { run, miner })

@@ -239,7 +239,7 @@ pub enum Notice {
         /// Who has it now.
         miner: Address,
     },
-    /// Somebody's claim waits in the pool.
+    /// Somebody's claim is in the pool, and the next blocks may hold it.
     Claim {
         /// The run.
         run: Hash,

@@ -18,9 +18,11 @@ use crate::chain::{ChainError, Notice, RunView, Watch};
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::ports::Ending;
 
-/// Rival claims that are remembered; the lowest run ids give way.
+/// Runs whose rival claims are remembered: more than twice what one look at the waiting runs lists. While
+/// there are so many, claims of other runs are no rivals.
 const RIVALS_MAX: usize = 4_096;
-/// How long a claim in the pool counts as a rival: a few blocks; then it was included or dropped.
+/// How long the first claim in the pool, and all that follow it, count as rivals: a few blocks; then a
+/// claim was included, or they are there only to keep others from the run.
 const RIVAL_MS: u64 = 10_000;
 
 /// Why a run is given up that this miner has by a claim which it took for lost.
@@ -38,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) recovered: CancellationToken,
     /// Runs with a worker: their slots.
     pub(super) busy: Mutex<BTreeSet<Hash>>,
-    /// Claims of others that came into the pool, and when.
+    /// The first claim of another miner that came into the pool since a run is open, and when.
     pub(super) rivals: Mutex<BTreeMap<Hash, (Address, u64)>>,
 }
 
@@ -140,6 +142,7 @@ impl Inner {
         }
         match self.parts.runs.pending().await {
             Ok(mut runs) => {
+                self.forget_rivals(&runs);
                 runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
                 for run in runs {
                     self.consider(run, workers).await?;
@@ -158,10 +161,9 @@ impl Inner {
         match notice {
             Notice::Claim { run, miner } if miner != self.me => {
                 let mut rivals = self.rivals.lock();
-                if rivals.len() >= RIVALS_MAX {
-                    rivals.pop_first();
+                if rivals.len() < RIVALS_MAX {
+                    rivals.entry(run).or_insert_with(|| (miner, self.parts.clock.now_ms()));
                 }
-                rivals.insert(run, (miner, self.parts.clock.now_ms()));
             }
             Notice::Claimed { run, miner } if miner == self.me && self.is_lost(&run)? => {
                 match self.parts.runs.run(&run).await {
@@ -217,6 +219,14 @@ impl Inner {
         F: Future<Output = Result<T, ChainError>>,
     {
         patiently(self.parts.config.pause_ms, &self.stop, &mut ask).await
+    }
+
+    /// Forgets the claims of runs that wait for no miner any more.
+    fn forget_rivals(&self, pending: &[RunView]) {
+        let pending: BTreeSet<Hash> = pending.iter().map(|run| run.id).collect();
+        let now_ms = self.parts.clock.now_ms();
+        let is_new = |seen_ms: u64| now_ms.saturating_sub(seen_ms) < RIVAL_MS;
+        self.rivals.lock().retain(|run, (_, seen_ms)| pending.contains(run) || is_new(*seen_ms));
     }
 
     /// Who else claims a run at the moment.

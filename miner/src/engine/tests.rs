@@ -239,6 +239,30 @@ async fn a_claim_of_another_in_the_pool_is_not_raced_until_it_lapses_or_is_ten_s
 }
 
 #[tokio::test]
+async fn claims_that_never_come_into_a_block_keep_a_miner_from_a_run_once() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| policy.claiming = false);
+    let run = bench.chain.add_run("x", 10_000, 10);
+    let (notices, receiver) = mpsc::channel(4);
+    let claim = |seed| Notice::Claim { run, miner: Keypair::from_seed(&[seed; 32]).address() };
+    let happens = async {
+        notices.send(claim(7)).await.unwrap();
+        notices.send(claim(7)).await.unwrap();
+        bench.counters.until_decided("PAUSED").await;
+        // The second one comes just before the first one counts no more.
+        bench.clock.0.fetch_add(9_000, Ordering::SeqCst);
+        notices.send(claim(8)).await.unwrap();
+        notices.send(Notice::Claim { run: Hash::ZERO, miner: key().address() }).await.unwrap();
+        bench.change_policy(|policy| policy.claiming = true);
+        bench.counters.until_decided("RIVAL_CLAIM").await;
+        bench.clock.0.fetch_add(1_000, Ordering::SeqCst);
+        bench.counters.until_finished(1).await;
+    };
+    bench.during_with(receiver, happens).await;
+    assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
 async fn a_notice_leads_to_a_claim_without_waiting_for_the_poll() {
     let mut bench = Bench::new();
     bench.config.poll_ms = 600_000;

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use rpc::ports::{DroppedTx, Events, PoolEvent};
+use rpc::ports::{DroppedTx, Events, PoolEvent, PoolStanding};
 use tokio::sync::{broadcast, watch};
+use txpool::TxStanding;
 use types::CheckedTx;
 
 use crate::pace::Wake;
@@ -70,6 +71,14 @@ pub(crate) fn dropped(dropped: &txpool::Dropped) -> Arc<DroppedTx> {
     Arc::new(DroppedTx { tx: tx.clone(), reason: reason.clone(), at: *at_ms })
 }
 
+/// Where an accepted transaction stands in the words of the interfaces.
+const fn told(standing: TxStanding) -> PoolStanding {
+    match standing {
+        TxStanding::Pending | TxStanding::Included => PoolStanding::Pending,
+        TxStanding::Queued => PoolStanding::Queued,
+    }
+}
+
 impl txpool::ports::EventSink for EventBus {
     // Nobody listening is no trouble to any of these.
     fn publish(&self, events: Vec<txpool::PoolEvent>) {
@@ -77,9 +86,10 @@ impl txpool::ports::EventSink for EventBus {
         let is_subscribed = self.pool.receiver_count() > 0;
         for event in events {
             match event {
-                txpool::PoolEvent::Accepted { tx, .. } => {
+                txpool::PoolEvent::Accepted { tx, standing } => {
                     if is_subscribed {
-                        drop(self.pool.send(PoolEvent::Accepted(tx.clone())));
+                        let (tx, standing) = (tx.clone(), told(standing));
+                        drop(self.pool.send(PoolEvent::Accepted { tx, standing }));
                     }
                     if is_announced {
                         drop(self.accepted.send(tx));
@@ -105,7 +115,6 @@ mod tests {
     //! Who hears what.
 
     use tokio::sync::broadcast::error::TryRecvError;
-    use txpool::TxStanding;
     use txpool::ports::EventSink as _;
     use types::{Code, Rejection};
 
@@ -116,21 +125,24 @@ mod tests {
     fn peers_hear_of_what_is_accepted_and_subscribers_of_drops_too() {
         let bus = EventBus::new(0, 16, Arc::default());
         let tx = World::new().checked(&transfer(0, 0, 1));
-        let accepted =
-            || txpool::PoolEvent::Accepted { tx: tx.clone(), standing: TxStanding::Pending };
+        let accepted = |standing| txpool::PoolEvent::Accepted { tx: tx.clone(), standing };
         let reason = Rejection::new(Code::PoolFull, "pool", "full", "room");
         let dropped = txpool::Dropped { tx: tx.clone(), reason: reason.clone(), at_ms: 7 };
         let dropped = || txpool::PoolEvent::Dropped(Arc::new(dropped.clone()));
 
         let mut peers = bus.accepted();
-        bus.publish(vec![accepted(), dropped(), txpool::PoolEvent::Promoted(tx.clone())]);
+        let promoted = txpool::PoolEvent::Promoted(tx.clone());
+        bus.publish(vec![accepted(TxStanding::Pending), dropped(), promoted]);
         assert_eq!(Ok(tx.clone()), peers.try_recv());
         assert_eq!(Err(TryRecvError::Empty), peers.try_recv());
 
         let mut subscriber = bus.pool();
-        bus.publish(vec![accepted(), dropped()]);
-        assert_eq!(Ok(tx.clone()), peers.try_recv());
-        assert_eq!(Ok(PoolEvent::Accepted(tx.clone())), subscriber.try_recv());
+        bus.publish(vec![accepted(TxStanding::Pending), accepted(TxStanding::Queued), dropped()]);
+        assert_eq!([Ok(tx.clone()), Ok(tx.clone())], [peers.try_recv(), peers.try_recv()]);
+        for standing in [PoolStanding::Pending, PoolStanding::Queued] {
+            let told = PoolEvent::Accepted { tx: tx.clone(), standing };
+            assert_eq!(Ok(told), subscriber.try_recv());
+        }
         let told = DroppedTx { tx, reason, at: 7 };
         assert_eq!(Ok(PoolEvent::Dropped(Arc::new(told))), subscriber.try_recv());
         assert_eq!(Err(TryRecvError::Empty), subscriber.try_recv());

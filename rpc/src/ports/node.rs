@@ -48,11 +48,25 @@ pub trait Network: Send + Sync {
     fn is_syncing(&self) -> bool;
 }
 
+/// Where a transaction stands that the pool took in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PoolStanding {
+    /// The next blocks may hold it.
+    Pending,
+    /// It waits until something else is there, and may wait for ever.
+    Queued,
+}
+
 /// What happened to a transaction in the pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PoolEvent {
     /// It was taken in.
-    Accepted(CheckedTx),
+    Accepted {
+        /// The transaction.
+        tx: CheckedTx,
+        /// Where it stood then.
+        standing: PoolStanding,
+    },
     /// It was dropped. Inclusion in a block is not an event of the pool.
     Dropped(Arc<DroppedTx>),
 }
@@ -62,7 +76,7 @@ impl PoolEvent {
     #[must_use]
     pub fn tx(&self) -> &CheckedTx {
         match self {
-            Self::Accepted(tx) => tx,
+            Self::Accepted { tx, .. } => tx,
             Self::Dropped(dropped) => &dropped.tx,
         }
     }

@@ -55,6 +55,17 @@ pub enum PoolNoticeKind {
     Dropped,
 }
 
+/// Where a transaction stands that the pool accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum PoolNoticeStanding {
+    /// The next blocks may include the transaction.
+    Pending,
+    /// The transaction waits, for example until the sender's transactions with lower nonces are in the
+    /// pool.
+    Queued,
+}
+
 /// Notification of a change in the pool.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -74,6 +85,9 @@ pub struct PoolNotice {
     pub from: Address,
     /// The sender's nonce.
     pub nonce: u64,
+    /// Whether the next blocks may include the transaction. Only for `accepted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<PoolNoticeStanding>,
     /// The signed transaction object. Only for `accepted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TxObject>")]

@@ -45,7 +45,10 @@ pub use chain::{
     SupplyView, ValidatorView, ValidatorVoteView,
 };
 pub use directory::{BlobView, BondView, MinerView, UnbondingView};
-pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
+pub use event::{
+    BlockEvent, Lagged, PoolNotice, PoolNoticeKind, PoolNoticeStanding, RunEvent, RunEventKind,
+    TxEvent,
+};
 pub(crate) use kinds::field_schema;
 pub use kinds::{TxObject, UnsignedTx, kinds_document};
 pub use market::{

@@ -183,12 +183,17 @@ async fn the_pool_tells_what_it_takes_and_drops() {
     let mut events = subscribe(&client, "pool", mine).await;
     server.send(&transfer(2, 0)).await;
     let hash = server.send(&transfer(1, 0)).await;
-    assert_has(&next(&mut events).await, &json!({"event": "accepted", "hash": hash}));
+    let accepted = json!({"event": "accepted", "hash": hash, "standing": "pending"});
+    assert_has(&next(&mut events).await, &accepted);
+    server.world.queue(&transfer(1, 7));
+    let accepted = json!({"event": "accepted", "nonce": 7, "standing": "queued"});
+    assert_has(&next(&mut events).await, &accepted);
     let reason = Rejection::new(Code::NonceStale, "nonce", 0, 1);
     server.world.drop_tx(&Hash::parse(&hash).unwrap(), reason);
     let event = next(&mut events).await;
     assert_has(&event, &json!({"event": "dropped", "blockIndex": 0}));
     assert_eq!(event["dropped"]["code"], "NONCE_STALE");
+    assert_eq!(event.get("standing"), None);
 }
 
 #[tokio::test]

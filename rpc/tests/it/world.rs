@@ -12,7 +12,7 @@ use rpc::ports::{
     Directory, DroppedTx, Effects, Equivocation, Escrows, Events, ForkCounts, ForkState, ForkVoter,
     ForkVotes, HeldElection, Identity, IncludedTx, Keys, Market, MinerEntry, Network, NextRules,
     NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes,
-    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, PortFault, Ports,
+    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolStanding, PoolTx, PortFault, Ports,
     Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
     SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
     Validator, ValidatorVote,
@@ -312,6 +312,13 @@ impl World {
         self.take_one(text).unwrap()
     }
 
+    /// Takes a transaction in that waits for an earlier one.
+    pub fn queue(&self, text: &str) {
+        let tx = self.check(text).unwrap();
+        self.state().queued.push(tx.clone());
+        self.pool.send(PoolEvent::Accepted { tx, standing: PoolStanding::Queued }).ok();
+    }
+
     pub fn drop_tx(&self, hash: &Hash, reason: Rejection) {
         let mut state = self.state();
         let at = state.pending.iter().position(|tx| tx.hash() == *hash).unwrap();
@@ -370,7 +377,7 @@ impl World {
         if !is_known {
             state.pending.push(tx.clone());
             drop(state);
-            self.pool.send(PoolEvent::Accepted(tx)).ok();
+            self.pool.send(PoolEvent::Accepted { tx, standing: PoolStanding::Pending }).ok();
         }
         Ok(hash)
     }

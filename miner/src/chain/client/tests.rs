@@ -280,6 +280,11 @@ fn notices_tell_of_open_runs_and_of_claims_in_blocks_and_in_the_pool() {
     assert_eq!(None, run_notice(&event("running")));
     let claim = |event: &str| json!({"event": event, "from": ADDRESS, "tx": {"agentRunId": run}});
     assert_eq!(Some(Notice::Claim { run, miner }), claim_notice(&claim("accepted")));
+    for (standing, is_rival) in [("pending", true), ("queued", false)] {
+        let mut claim = claim("accepted");
+        claim["standing"] = json!(standing);
+        assert_eq!(is_rival, claim_notice(&claim).is_some(), "{standing}");
+    }
     assert_eq!(None, claim_notice(&claim("dropped")));
     assert_eq!(None, claim_notice(&json!({"gap": true})));
 }

@@ -1,14 +1,22 @@
 //! What is told of an event of the pool.
 
-use crate::ports::PoolEvent;
-use crate::wire::{DropView, PoolNotice, PoolNoticeKind, tx_object};
+use crate::ports::{PoolEvent, PoolStanding};
+use crate::wire::{DropView, PoolNotice, PoolNoticeKind, PoolNoticeStanding, tx_object};
 
 /// What subscribers are told of an event of the pool.
 pub(crate) fn pool_notice(event: &PoolEvent, block_index: u64) -> PoolNotice {
     let tx = event.tx();
-    let (event, dropped) = match event {
-        PoolEvent::Accepted(_) => (PoolNoticeKind::Accepted, None),
-        PoolEvent::Dropped(dropped) => (PoolNoticeKind::Dropped, Some(DropView::from(&**dropped))),
+    let (event, standing, dropped) = match event {
+        PoolEvent::Accepted { standing, .. } => {
+            let standing = match standing {
+                PoolStanding::Pending => PoolNoticeStanding::Pending,
+                PoolStanding::Queued => PoolNoticeStanding::Queued,
+            };
+            (PoolNoticeKind::Accepted, Some(standing), None)
+        }
+        PoolEvent::Dropped(dropped) => {
+            (PoolNoticeKind::Dropped, None, Some(DropView::from(&**dropped)))
+        }
     };
     PoolNotice {
         event,
@@ -17,6 +25,7 @@ pub(crate) fn pool_notice(event: &PoolEvent, block_index: u64) -> PoolNotice {
         kind: tx.body().type_name(),
         from: tx.from(),
         nonce: tx.nonce(),
+        standing,
         tx: (event == PoolNoticeKind::Accepted).then(|| tx_object(tx)),
         dropped,
     }
