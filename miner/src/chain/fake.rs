@@ -268,6 +268,9 @@ impl Runs for FakeChain {
     }
 
     async fn blob_text(&self, id: &str, bytes_max: usize) -> Answer<Option<String>> {
+        let blob_ms = self.state.lock().blob_ms;
+        tokio::time::sleep(Duration::from_millis(blob_ms)).await;
+        self.state.lock().blobs_read += 1;
         let blob = self.state.lock().blob(id);
         let text = blob.filter(|(blob, bytes)| blob.is_final && bytes.len() <= bytes_max);
         Ok(text.and_then(|(_, bytes)| String::from_utf8(bytes).ok()))
@@ -277,7 +280,8 @@ impl Runs for FakeChain {
 #[async_trait]
 impl Ledger for FakeChain {
     async fn head(&self) -> Answer<Head> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        state.heads_read += 1;
         let params = state.params();
         Ok(Head {
             chain_id: CHAIN.into(),

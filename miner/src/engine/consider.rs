@@ -1,11 +1,16 @@
 //! Deciding about a run, with everything that a decision depends on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent::backend::{BackendError, Health, tokens_about};
 use agent::messages::ToolSpec;
+use tokio::time::timeout;
+use types::Address;
 
+use super::declined::ToolsSeen;
 use super::error::Halt;
+use super::looks::Look;
 use super::shared::Workers;
 use super::step::question;
 use super::{Inner, budget};
@@ -13,6 +18,15 @@ use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Phase};
 use crate::policy::{AskedWork, Circumstances, Decision, Policy, Refusals, decide};
 use crate::ports::{AgentSession, Ask, Event};
+
+/// How long it may take to read the prompt of one run: others wait meanwhile.
+const READING_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What was read of a run's prompt.
+struct Prompt {
+    /// The tools that it may use; none if it cannot be understood.
+    tools: Option<ToolsSeen>,
+}
 
 impl Inner {
     /// Decides about a run; if it is to be claimed, its slot is reserved and a worker begins.
@@ -25,105 +39,155 @@ impl Inner {
             return Ok(());
         }
         let policy = Arc::clone(&self.parts.policy.borrow());
+        if let Some(code) = self.declined.lock().code(&run.id, &policy, &*self.parts.tools) {
+            self.parts.counters.count(Event::Decided(code));
+            return Ok(());
+        }
         let run = policy.narrowed(run);
-        let decision = match self.decide(&run, &policy).await? {
-            Ok(decision) => decision,
+        let (decision, read) = match self.decide(&run, &policy).await? {
+            Ok(decided) => decided,
             Err(error) => {
                 tracing::warn!(run = %run.id, %error, "no decision: the node does not answer");
                 return Ok(());
             }
         };
         self.tell(&run, &decision).await?;
-        if matches!(decision, Decision::Claim { .. }) {
-            let id = run.id;
-            self.parts.journal.put(&Entry::reserve(run, self.parts.clock.now_ms())).await?;
-            self.spawn(id, workers);
+        match (&decision, read) {
+            (Decision::Claim { .. }, _) => {
+                let id = run.id;
+                self.parts.journal.put(&Entry::reserve(run, self.parts.clock.now_ms())).await?;
+                self.spawn(id, workers);
+            }
+            (Decision::Skip(reason), Some(Prompt { tools })) => {
+                let of = (run.id, run.submitter);
+                self.declined.lock().remember(of, policy, reason.code(), tools);
+            }
+            (Decision::Skip(_) | Decision::Wait(_), _) => (),
         }
         Ok(())
     }
 
-    /// The decision about a run now. The node and the back end are asked only if nothing that is known
-    /// stands against it, and the prompt's blob is read last.
+    /// The decision about a run now, and what was read for it. The node and the back end are asked only
+    /// if nothing that is known stands against it, and the prompt's blob is read last.
     async fn decide(
         &self,
         run: &RunView,
         policy: &Policy,
-    ) -> Result<Result<Decision, ChainError>, Halt> {
+    ) -> Result<Result<(Decision, Option<Prompt>), ChainError>, Halt> {
         let mut standing = self.known(run, policy)?;
         let first = decide(policy, run, &standing);
         if !matches!(first, Decision::Claim { .. }) {
-            return Ok(Ok(first));
+            return Ok(Ok((first, None)));
+        }
+        let look = match self.look().await? {
+            Ok(look) => look,
+            Err(error) => return Ok(Err(error)),
+        };
+        // Deadlines are those of the chain, and this machine's clock may be behind.
+        standing.now_ms = standing.now_ms.max(look.block_ms);
+        standing.balance_micro = look.balance_micro;
+        standing.node_syncing = look.node_syncing;
+        standing.backend_down = look.backend_down;
+        if run.claim_bond_micro() > 0 {
+            standing.bonded = Some(self.bonding.left(&look.stake));
+            // The look may have found something.
+            let now_ms = self.parts.clock.now_ms();
+            standing.burned_today_micro = self.parts.journal.burned_micro(now_ms)?;
+        }
+        if run.refuse_ms() > 0 {
+            match self.refusals(run.submitter).await {
+                Ok(refusals) => standing.refusals = refusals,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        let second = decide(policy, run, &standing);
+        if !matches!(second, Decision::Claim { .. }) {
+            return Ok(Ok((second, None)));
+        }
+        let reading = self.read(run, policy, look.step_tokens_max, &mut standing);
+        let read = timeout(READING_TIMEOUT, reading).await.unwrap_or_else(|_| {
+            standing.unreadable = Some(format!("it took more than {READING_TIMEOUT:?} to read it"));
+            Ok(Prompt { tools: None })
+        });
+        Ok(read.map(|prompt| (decide(policy, run, &standing), Some(prompt))))
+    }
+
+    /// Reads the prompt of a run, for what a decision depends on.
+    async fn read(
+        &self,
+        run: &RunView,
+        policy: &Policy,
+        chain_step_tokens_max: u64,
+        standing: &mut Circumstances,
+    ) -> Result<Prompt, ChainError> {
+        let bytes_max = usize::try_from(policy.prompt_bytes_max).unwrap_or(usize::MAX);
+        let (bytes, session) = self.session(run, bytes_max, &[]).await?;
+        let session = match session {
+            Ok(session) => session,
+            Err(why) => {
+                standing.prompt_bytes = bytes;
+                standing.unreadable = Some(why);
+                return Ok(Prompt { tools: None });
+            }
+        };
+        standing.prompt_bytes = bytes.max(bytes_of(&session.ask()));
+        let tools = ToolsSeen::of(session.grant(), &*self.parts.tools);
+        let (offered, missing) = tools.names();
+        standing.tools_offered.clone_from(offered);
+        standing.tools_missing.clone_from(missing);
+        // A prompt that is refused for its bytes is not counted in tokens.
+        let is_short = standing.prompt_bytes <= policy.prompt_bytes_max;
+        if is_short && missing.is_empty() {
+            let paid = budget::output_tokens_max(run).unwrap_or(1);
+            let expected = paid.min(policy.tokens_expected);
+            let step_max = run.step_tokens_max(chain_step_tokens_max);
+            let output_tokens_max = self.step_tokens(expected, step_max);
+            match self.measured(run, &*session, output_tokens_max).await {
+                Ok(asked) => standing.asked = Some(asked),
+                Err(too_long) => standing.too_long = Some(too_long),
+            }
+        }
+        Ok(Prompt { tools: Some(tools) })
+    }
+
+    /// The node and the back end as they are, or were a moment ago.
+    async fn look(&self) -> Result<Result<Look, ChainError>, Halt> {
+        if let Some(look) = self.looks.last() {
+            return Ok(Ok(look));
         }
         let asked = tokio::try_join!(self.parts.ledger.funds(&self.me), self.parts.ledger.head());
         let (funds, head) = match asked {
             Ok(answers) => answers,
             Err(error) => return Ok(Err(error)),
         };
-        // Deadlines are those of the chain, and this machine's clock may be behind.
-        standing.now_ms = standing.now_ms.max(head.block_ms);
-        standing.balance_micro = funds.balance_micro;
-        standing.node_syncing = head.syncing;
-        standing.backend_down = match self.parts.backend.health().await {
+        let stake = match self.own_stake().await? {
+            Ok(stake) => stake,
+            Err(error) => return Ok(Err(error)),
+        };
+        let backend_down = match self.parts.backend.health().await {
             Health::Ready => None,
             Health::Degraded(why) | Health::Down(why) => Some(why),
         };
-        if let Err(error) = self.ask_stakes(run, &mut standing).await? {
-            return Ok(Err(error));
-        }
-        let second = decide(policy, run, &standing);
-        if !matches!(second, Decision::Claim { .. }) {
-            return Ok(Ok(second));
-        }
-        let bytes_max = usize::try_from(policy.prompt_bytes_max).unwrap_or(usize::MAX);
-        match self.session(run, bytes_max, &[]).await {
-            Err(error) => return Ok(Err(error)),
-            Ok((bytes, Err(why))) => {
-                standing.prompt_bytes = bytes;
-                standing.unreadable = Some(why);
-            }
-            Ok((bytes, Ok(session))) => {
-                standing.prompt_bytes = bytes.max(bytes_of(&session.ask()));
-                let grant = session.grant();
-                standing.tools_offered = self.parts.tools.offered(&grant);
-                standing.tools_missing = self.parts.tools.missing(&grant);
-                // A prompt that is refused for its bytes is not counted in tokens.
-                let is_short = standing.prompt_bytes <= policy.prompt_bytes_max;
-                if is_short && standing.tools_missing.is_empty() {
-                    let paid = budget::output_tokens_max(run).unwrap_or(1);
-                    let expected = paid.min(policy.tokens_expected);
-                    let step_max = run.step_tokens_max(head.step_tokens_max);
-                    let output_tokens_max = self.step_tokens(expected, step_max);
-                    match self.measured(run, &*session, output_tokens_max).await {
-                        Ok(asked) => standing.asked = Some(asked),
-                        Err(too_long) => standing.too_long = Some(too_long),
-                    }
-                }
-            }
-        }
-        Ok(Ok(decide(policy, run, &standing)))
+        let look = Look {
+            balance_micro: funds.balance_micro,
+            block_ms: head.block_ms,
+            step_tokens_max: head.step_tokens_max,
+            node_syncing: head.syncing,
+            backend_down,
+            stake,
+        };
+        self.looks.keep(look.clone());
+        Ok(Ok(look))
     }
 
-    /// What this miner and the requester have at stake, as far as the run's protection makes it matter.
-    async fn ask_stakes(
-        &self,
-        run: &RunView,
-        standing: &mut Circumstances,
-    ) -> Result<Result<(), ChainError>, Halt> {
-        if run.claim_bond_micro() > 0 {
-            match self.own_stake().await? {
-                Ok(stake) => standing.bonded = Some(self.bonding.left(&stake)),
-                Err(error) => return Ok(Err(error)),
-            }
-            standing.burned_today_micro =
-                self.parts.journal.burned_micro(self.parts.clock.now_ms())?;
+    /// What a requester did with rewards that were held.
+    async fn refusals(&self, requester: Address) -> Result<Refusals, ChainError> {
+        if let Some(refusals) = self.looks.refusals(&requester) {
+            return Ok(refusals);
         }
-        if run.refuse_ms() > 0 {
-            match self.parts.ledger.stake(&run.submitter).await {
-                Ok(stake) => standing.refusals = Refusals::of(stake),
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        Ok(Ok(()))
+        let refusals = Refusals::of(self.parts.ledger.stake(&requester).await?);
+        self.looks.keep_refusals(requester, refusals);
+        Ok(refusals)
     }
 
     /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens, its

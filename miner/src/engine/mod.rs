@@ -1,7 +1,7 @@
 //! The engine: watches for runs, decides, claims, works on them and settles.
 //!
 //! ```text
-//! notices, poll ──▶ consider ──decide──▶ reserve a slot (journal) ──▶ worker
+//! notices, poll ──▶ queue ──▶ consider ──decide──▶ reserve a slot (journal) ──▶ worker
 //! worker:  loop { resume(journal, chain) ──▶ one action ──▶ journal }
 //! outbox:  sign ──▶ journal ──▶ send ──▶ included or refused ──▶ journal, in one row of nonces
 //! ```
@@ -13,9 +13,12 @@ mod bonding;
 pub mod budget;
 mod config;
 mod consider;
+mod declined;
 pub(crate) mod error;
+mod looks;
 pub(crate) mod outbox;
 mod parts;
+mod queue;
 pub mod receipt;
 mod reload;
 mod shared;
@@ -26,8 +29,9 @@ pub(crate) mod tests;
 pub(crate) mod tx_outcome;
 mod worker;
 
+use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -38,10 +42,16 @@ pub use config::Config;
 pub use error::EngineError;
 use error::Halt;
 pub use parts::Parts;
+use queue::Queue;
 pub use reload::{PolicyNews, Reread, follow_policy};
 pub(crate) use shared::Inner;
 use shared::Workers;
 pub use sweep::Sweeper;
+
+/// How long the runs of one list are decided about, before they are listed again.
+const LISTED_TIME_MAX: Duration = Duration::from_secs(30);
+/// So many notices are served before the next run is decided about.
+const NOTICES_TOGETHER: u32 = 64;
 
 /// The engine of one wallet.
 #[derive(Debug)]
@@ -97,29 +107,41 @@ impl Engine {
         inner.release_reserved().await?;
         inner.adopt().await?;
         let mut is_watching = false;
+        let mut queue = Queue::default();
         loop {
             inner.resume_open(workers)?;
             if !is_watching {
                 is_watching = inner.begin_watch(watch).await;
             }
-            inner.poll(workers).await?;
+            inner.poll(&mut queue, workers).await?;
+            let listed = Instant::now();
             let poll = sleep(Duration::from_millis(inner.parts.config.poll_ms));
             tokio::pin!(poll);
+            let mut notices = 0_u32;
             loop {
+                let has_time = !queue.is_empty() && listed.elapsed() < LISTED_TIME_MAX;
                 tokio::select! {
                     biased;
                     Some(done) = workers.join_next() => {
                         inner.released(done)?;
                         break;
                     }
-                    notice = watch.next(), if is_watching => match notice {
-                        Ok(notice) => inner.notice(notice, workers).await?,
-                        Err(error) => {
-                            tracing::warn!(%error, "the subscription ended; listing runs instead");
-                            is_watching = false;
+                    notice = watch.next(), if is_watching && notices < NOTICES_TOGETHER => {
+                        match notice {
+                            Ok(notice) => inner.notice(notice, &mut queue, workers).await?,
+                            Err(error) => {
+                                tracing::warn!(%error, "the subscription ended; listing runs instead");
+                                is_watching = false;
+                            }
                         }
-                    },
-                    () = &mut poll => break,
+                        // Without anything that waits, nothing else is held up.
+                        notices = if queue.is_empty() { 0 } else { notices.saturating_add(1) };
+                    }
+                    () = &mut poll, if !has_time => break,
+                    () = ready(()), if !queue.is_empty() => {
+                        inner.consider_next(&mut queue, workers).await?;
+                        notices = 0;
+                    }
                 }
             }
         }

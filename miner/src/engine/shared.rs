@@ -12,8 +12,11 @@ use types::{Address, Hash, RunStatus};
 
 use super::Parts;
 use super::bonding::Bonding;
+use super::declined::Declined;
 use super::error::{Halt, Pauses, patiently};
+use super::looks::Looks;
 use super::outbox::Outbox;
+use super::queue::Queue;
 use crate::chain::{ChainError, Notice, RunView, Watch};
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::ports::Ending;
@@ -42,6 +45,10 @@ pub(crate) struct Inner {
     pub(super) busy: Mutex<BTreeSet<Hash>>,
     /// The first claim of another miner that came into the pool since a run is open, and when.
     pub(super) rivals: Mutex<BTreeMap<Hash, (Address, u64)>>,
+    /// Runs that were skipped for what their prompts ask for.
+    pub(super) declined: Mutex<Declined>,
+    /// The node and the back end as they were a moment ago.
+    pub(super) looks: Looks,
 }
 
 pub(super) type Workers = JoinSet<(Hash, Result<(), Halt>)>;
@@ -51,8 +58,9 @@ impl Inner {
         let me = parts.key.address();
         let outbox = Outbox::new(&parts, stop.clone());
         let (bonding, busy, rivals) = (Bonding::default(), Mutex::default(), Mutex::default());
+        let (declined, looks) = (Mutex::default(), Looks::new(parts.config.poll_ms));
         let recovered = CancellationToken::new();
-        Self { parts, me, outbox, bonding, stop, recovered, busy, rivals }
+        Self { parts, me, outbox, bonding, stop, recovered, busy, rivals, declined, looks }
     }
 
     /// Slots that were reserved and nothing more: those runs are decided about again.
@@ -134,18 +142,26 @@ impl Inner {
         begun.is_ok()
     }
 
-    /// Looks at all pending runs, those that pay most first, and at what this miner has.
-    pub(super) async fn poll(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+    /// Lists all pending runs, which are to be decided about, and looks at what this miner has.
+    pub(super) async fn poll(
+        self: &Arc<Self>,
+        queue: &mut Queue,
+        workers: &mut Workers,
+    ) -> Result<(), Halt> {
         self.give_up_late(workers).await?;
         if let Err(error) = self.own_stake().await? {
             tracing::warn!(%error, "the bond cannot be read");
         }
         match self.parts.runs.pending().await {
-            Ok(mut runs) => {
-                self.forget_rivals(&runs);
-                runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
+            Ok(runs) => {
+                let pending = runs.iter().map(|run| run.id).collect();
+                self.forget_rivals(&pending);
+                let mut declined = self.declined.lock();
+                declined.tidy(&pending);
+                queue.clear();
                 for run in runs {
-                    self.consider(run, workers).await?;
+                    let rank = declined.rank(&run.submitter);
+                    queue.add(run, rank);
                 }
             }
             Err(error) => tracing::warn!(%error, "pending runs cannot be listed"),
@@ -153,9 +169,23 @@ impl Inner {
         Ok(())
     }
 
+    /// Decides about the run that is next.
+    pub(super) async fn consider_next(
+        self: &Arc<Self>,
+        queue: &mut Queue,
+        workers: &mut Workers,
+    ) -> Result<(), Halt> {
+        let next = queue.next(|submitter| self.declined.lock().rank(submitter));
+        match next {
+            Some(run) => self.consider(run, workers).await,
+            None => Ok(()),
+        }
+    }
+
     pub(super) async fn notice(
         self: &Arc<Self>,
         notice: Notice,
+        queue: &mut Queue,
         workers: &mut Workers,
     ) -> Result<(), Halt> {
         match notice {
@@ -177,7 +207,10 @@ impl Inner {
                 // A run that opens again has no claims any more.
                 self.rivals.lock().remove(&id);
                 match self.parts.runs.run(&id).await {
-                    Ok(Some(run)) => self.consider(run, workers).await?,
+                    Ok(Some(run)) => {
+                        let rank = self.declined.lock().rank(&run.submitter);
+                        queue.add(run, rank);
+                    }
                     Ok(None) => (),
                     Err(error) => tracing::warn!(run = %id, %error, "a run cannot be read"),
                 }
@@ -210,6 +243,8 @@ impl Inner {
     ) -> Result<(), Halt> {
         let Ok((id, outcome)) = done else { return Ok(()) };
         self.busy.lock().remove(&id);
+        // Its work may have changed the balance, or found the model's server down.
+        self.looks.forget();
         outcome
     }
 
@@ -222,8 +257,7 @@ impl Inner {
     }
 
     /// Forgets the claims of runs that wait for no miner any more.
-    fn forget_rivals(&self, pending: &[RunView]) {
-        let pending: BTreeSet<Hash> = pending.iter().map(|run| run.id).collect();
+    fn forget_rivals(&self, pending: &BTreeSet<Hash>) {
         let now_ms = self.parts.clock.now_ms();
         let is_new = |seen_ms: u64| now_ms.saturating_sub(seen_ms) < RIVAL_MS;
         self.rivals.lock().retain(|run, (_, seen_ms)| pending.contains(run) || is_new(*seen_ms));

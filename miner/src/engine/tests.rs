@@ -2,6 +2,7 @@
 
 mod blobs;
 mod bonding;
+mod flood;
 mod hostile;
 mod losses;
 pub(crate) mod support;

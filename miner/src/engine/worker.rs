@@ -239,7 +239,8 @@ impl Inner {
         let left = self.time_left(scene).unwrap_or_default();
         if left <= Duration::from_millis(needed_ms) {
             let bytes = answer.len();
-            let reason = format!("the answer has {bytes} bytes, and would come into a block too late");
+            let reason =
+                format!("the answer has {bytes} bytes, and would come into a block too late");
             self.end(&scene.entry, Ending::without_answer(RunStatus::Failed, reason)).await?;
             return Ok(false);
         }

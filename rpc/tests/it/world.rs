@@ -12,8 +12,8 @@ use rpc::ports::{
     Directory, DroppedTx, Effects, Equivocation, Escrows, Events, ForkCounts, ForkState, ForkVoter,
     ForkVotes, HeldElection, Identity, IncludedTx, Keys, Market, MinerEntry, Network, NextRules,
     NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes,
-    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolStanding, PoolTx, PortFault, Ports,
-    Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
+    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolStanding, PoolTx, PortFault,
+    Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
     SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
     Validator, ValidatorVote,
 };

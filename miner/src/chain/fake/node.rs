@@ -60,6 +60,12 @@ pub(crate) struct State {
     pub(crate) refuse: Vec<&'static str>,
     /// How often somebody asked for the fees.
     pub(crate) fees_read: u64,
+    /// How often somebody asked for the newest block.
+    pub(crate) heads_read: u64,
+    /// How often somebody read the text of a blob.
+    pub(crate) blobs_read: u64,
+    /// How long that takes.
+    pub(crate) blob_ms: u64,
     /// How often somebody asked for a miner's offers.
     pub(crate) offers_read: u64,
 }
@@ -118,6 +124,9 @@ impl State {
             bad_finishes: 0,
             refuse: Vec::new(),
             fees_read: 0,
+            heads_read: 0,
+            blobs_read: 0,
+            blob_ms: 0,
             offers_read: 0,
         }
     }
