@@ -27,6 +27,7 @@ use crate::engine::signing::{Signer, Verifier};
 use crate::engine::timeouts::HeightTimeouts;
 use crate::parts::Part;
 use crate::presence::Presence;
+use crate::publishers::Publishers;
 use crate::{ConsensusFault, Counters, Ports, Tip};
 
 mod audience;
@@ -82,6 +83,7 @@ pub(crate) struct App {
     unheard_max: Option<Duration>,
     /// For looking at the engine's peers.
     peers: mpsc::Sender<NetworkRequest>,
+    publishers: Publishers,
     counters: Counters,
     chain: AppChain,
     proposer: Proposer,
@@ -134,7 +136,8 @@ impl App {
         } = setup;
         let Ports { ledger, archive, pace, clock, counters: _ } = ports;
         let own = signer.as_ref().map(Signer::address);
-        let bodies = Bodies::of_size(block_bytes_max);
+        let publishers = Publishers::default();
+        let bodies = Bodies::of_size(block_bytes_max, publishers.clone());
         let will_vote = follows.is_some();
         Self {
             follows,
@@ -158,6 +161,7 @@ impl App {
             }),
             sync: BlockSync { block_bytes_max },
             peers,
+            publishers,
             counters,
         }
     }
@@ -174,6 +178,8 @@ impl App {
         stop: &CancellationToken,
     ) -> Result<End, Ended> {
         let mut unheard = pin!(audience::lost(self.peers.clone(), self.unheard_max));
+        let publishers = self.publishers.clone();
+        let mut learns = pin!(publishers.learn(self.peers.clone()));
         let first = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(End::Asked),
@@ -203,6 +209,7 @@ impl App {
                     self.starts.on_event(event, &self.chain);
                 }
                 () = &mut unheard => return Ok(End::Unheard),
+                never = &mut learns => match never {},
                 // Looked at above.
                 () = follows::allowed(self.follows.as_ref()) => {}
             }

@@ -53,6 +53,7 @@ mod node_side;
 mod parts;
 mod ports;
 mod presence;
+mod publishers;
 mod punctuality;
 mod quorums;
 mod start;

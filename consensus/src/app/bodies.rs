@@ -10,6 +10,7 @@ use super::timing::{Arrivals, Moment, UntimelyBodies};
 use crate::engine::signing::Verifier;
 use crate::parts::assembler::{Assembler, Body, Limits};
 use crate::parts::{Form, Head, Part};
+use crate::publishers::Publishers;
 use crate::{Tip, Undecided};
 use types::sign_bytes::BodyFields;
 
@@ -31,8 +32,11 @@ const JUDGED_ALIKE_MAX: usize = 2;
 const PARKED_PER_PROPOSER_MAX: usize = 2;
 
 /// Bodies of one proposer that are put together at a time: an honest one has one for each of its
-/// turns, and others may send it again at the same time.
+/// turns, and others may send it again at the same time. As the next, without those that validators send.
 const STREAMS_PER_PROPOSER_MAX: usize = 4;
+
+/// The same while there is less than a chunk of each.
+const LIGHT_STREAMS_PER_PROPOSER_MAX: usize = 64;
 
 /// Bodies of one proposer that one node sends at a time, and streams of one node without heads.
 const STREAMS_PER_PUBLISHER_MAX: usize = 2;
@@ -75,15 +79,16 @@ struct Judged {
 
 impl Bodies {
     /// Takes in bodies of at most so many bytes.
-    pub(super) fn of_size(body_bytes_max: usize) -> Self {
+    pub(super) fn of_size(body_bytes_max: usize, publishers: Publishers) -> Self {
         let limits = Limits {
             body_bytes_max,
             per_proposer_max: STREAMS_PER_PROPOSER_MAX,
-            per_publisher_max: STREAMS_PER_PUBLISHER_MAX,
+            light_per_proposer_max: LIGHT_STREAMS_PER_PROPOSER_MAX,
             early_streams_max: EARLY_STREAMS_MAX,
+            per_publisher_max: STREAMS_PER_PUBLISHER_MAX,
             early_chunks_max: EARLY_CHUNKS_MAX,
         };
-        Self::new(Assembler::new(limits))
+        Self::new(Assembler::new(limits, publishers))
     }
 
     fn new(assembler: Assembler) -> Self {

@@ -7,6 +7,11 @@
 //! many, the one that has waited longest for a part goes, but only one of the same publisher or
 //! proposer: nobody pushes out what another proposer sealed. A newcomer is not refused, since a liar
 //! could then occupy all room of its round for as long as the height lasts.
+//!
+//! Anybody can copy a head, and publish the copies in the names of nodes that it makes up. So what a
+//! node publishes that has proved to be a validator counts against that node alone. All others share the
+//! rest. Among these, a stream with less than a chunk of bytes has cost its sender little and holds
+//! little: there is room for many of them, and they take none from streams that hold more.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +22,22 @@ use malachitebft_engine::util::streaming::StreamContent;
 use types::Hash;
 
 use super::{CHUNK_BYTES, Form, Head, Part};
+use crate::publishers::Publishers;
 
 /// Bounds of the assembler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Largest body.
     pub(crate) body_bytes_max: usize,
-    /// Open streams with heads of one proposer.
+    /// Open streams with heads of one proposer that hold a chunk of bytes or more. As the two that
+    /// follow, without those that validators publish.
     pub(crate) per_proposer_max: usize,
-    /// Open streams of one publisher with heads of one proposer, and of one publisher without heads.
-    pub(crate) per_publisher_max: usize,
+    /// Open streams with heads of one proposer that hold less.
+    pub(crate) light_per_proposer_max: usize,
     /// Open streams whose heads have not come.
     pub(crate) early_streams_max: usize,
+    /// Open streams of one publisher with heads of one proposer, and of one publisher without heads.
+    pub(crate) per_publisher_max: usize,
     /// Chunks kept of a stream whose head has not come.
     pub(crate) early_chunks_max: usize,
 }
@@ -44,6 +53,7 @@ pub(crate) struct Body {
 #[derive(Debug)]
 pub(crate) struct Assembler {
     limits: Limits,
+    publishers: Publishers,
     streams: BTreeMap<Key, Stream>,
     /// Counts up with each part; tells which stream has waited longest.
     parts: u64,
@@ -63,10 +73,30 @@ struct Stream {
     chunks: BTreeMap<u64, Vec<u8>>,
 }
 
+/// Streams that take room from each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Without heads.
+    Early,
+    /// Sealed by this proposer, with less than a chunk of bytes.
+    Light([u8; 20]),
+    /// Sealed by this proposer, with more.
+    Heavy([u8; 20]),
+}
+
 impl Stream {
     /// Who sealed it; none before its head has come.
     fn proposer(&self) -> Option<[u8; 20]> {
         self.head.as_ref().map(|head| head.proposer)
+    }
+
+    fn class(&self) -> Class {
+        let bytes: usize = self.chunks.values().map(Vec::len).sum();
+        match self.proposer() {
+            None => Class::Early,
+            Some(proposer) if bytes < CHUNK_BYTES => Class::Light(proposer),
+            Some(proposer) => Class::Heavy(proposer),
+        }
     }
 }
 
@@ -74,8 +104,8 @@ impl Stream {
 const STREAM_ID_BYTES_MAX: usize = 16;
 
 impl Assembler {
-    pub(crate) const fn new(limits: Limits) -> Self {
-        Self { limits, streams: BTreeMap::new(), parts: 0 }
+    pub(crate) const fn new(limits: Limits, publishers: Publishers) -> Self {
+        Self { limits, publishers, streams: BTreeMap::new(), parts: 0 }
     }
 
     /// Takes one message of `publisher`. `admit` says whether a head's body is wanted; a refused
@@ -91,6 +121,7 @@ impl Assembler {
         let StreamContent::Data(part) = message.content else {
             return None;
         };
+        let before = self.streams.get(&key).map(Stream::class);
         match (part, message.sequence) {
             (Part::Head(head), 0) => {
                 let size = usize::try_from(head.size).unwrap_or(usize::MAX);
@@ -100,16 +131,10 @@ impl Assembler {
                     self.streams.remove(&key);
                     return None;
                 }
-                if self.streams.get(&key).is_none_or(|stream| stream.head.is_none()) {
-                    self.make_room(&key, Some(head.proposer));
-                }
                 self.feed(&key).head.get_or_insert(head);
             }
             (Part::Chunk(chunk), number @ 1..) if chunk.len() <= CHUNK_BYTES => {
                 let early_max = self.limits.early_chunks_max;
-                if !self.streams.contains_key(&key) {
-                    self.make_room(&key, None);
-                }
                 let stream = self.feed(&key);
                 let most = stream.head.as_ref().map_or(early_max, chunk_count);
                 let wanted = stream.head.is_none() || number <= as_u64(most);
@@ -119,7 +144,12 @@ impl Assembler {
             }
             (Part::Head(_) | Part::Chunk(_) | Part::Want(_), _) => return None,
         }
-        self.take_whole(&key)
+        let body = self.take_whole(&key);
+        let now = self.streams.get(&key).map(Stream::class);
+        if let Some(class) = now.filter(|_| now != before) {
+            self.make_room(&key, class);
+        }
+        body
     }
 
     /// Forgets streams of heights up to `height`.
@@ -128,24 +158,35 @@ impl Assembler {
             .retain(|_, stream| stream.head.as_ref().is_none_or(|head| head.height > height));
     }
 
-    /// Makes room for a stream of `proposer`, or for one without a head.
-    fn make_room(&mut self, newcomer: &Key, proposer: Option<[u8; 20]>) {
-        let Limits { per_proposer_max, per_publisher_max, early_streams_max, .. } = self.limits;
-        let of_all = if proposer.is_some() { per_proposer_max } else { early_streams_max };
-        self.shrink(per_publisher_max, |key, stream| {
+    /// Makes room for a stream that has come into a class.
+    fn make_room(&mut self, newcomer: &Key, class: Class) {
+        let limits = self.limits;
+        let (proposer, class_max) = match class {
+            Class::Early => (None, limits.early_streams_max),
+            Class::Light(proposer) => (Some(proposer), limits.light_per_proposer_max),
+            Class::Heavy(proposer) => (Some(proposer), limits.per_proposer_max),
+        };
+        self.shrink(newcomer, limits.per_publisher_max, |key, stream| {
             key.publisher == newcomer.publisher && stream.proposer() == proposer
         });
-        self.shrink(of_all, |_, stream| stream.proposer() == proposer);
+        let publishers = self.publishers.clone();
+        if !publishers.is_validator(&newcomer.publisher) {
+            self.shrink(newcomer, class_max, |key, stream| {
+                stream.class() == class && !publishers.is_validator(&key.publisher)
+            });
+        }
     }
 
-    /// Closes those of the streams in question that have waited longest, so that one more fits.
-    fn shrink(&mut self, max: usize, which: impl Fn(&Key, &Stream) -> bool) {
-        let streams = self.streams.iter().filter(|(key, stream)| which(key, stream));
-        let mut streams: Vec<(u64, Key)> =
-            streams.map(|(key, stream)| (stream.fed, key.clone())).collect();
-        streams.sort_unstable();
-        let surplus = streams.len().saturating_add(1).saturating_sub(max);
-        for (_, key) in streams.into_iter().take(surplus) {
+    /// Closes those of the streams in question that have waited longest, until there are no more than
+    /// `max` with the newcomer, which stays.
+    fn shrink(&mut self, newcomer: &Key, max: usize, which: impl Fn(&Key, &Stream) -> bool) {
+        let others =
+            self.streams.iter().filter(|(key, stream)| *key != newcomer && which(key, stream));
+        let mut others: Vec<(u64, Key)> =
+            others.map(|(key, stream)| (stream.fed, key.clone())).collect();
+        others.sort_unstable();
+        let surplus = others.len().saturating_add(1).saturating_sub(max);
+        for (_, key) in others.into_iter().take(surplus) {
             self.streams.remove(&key);
         }
     }

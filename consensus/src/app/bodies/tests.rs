@@ -64,14 +64,15 @@ fn each_of_the_next_two_heights_has_a_set_of_its_own() {
 const LIMITS: Limits = Limits {
     body_bytes_max: 9,
     per_proposer_max: 1,
-    per_publisher_max: 1,
+    light_per_proposer_max: 1,
     early_streams_max: 1,
+    per_publisher_max: 1,
     early_chunks_max: 1,
 };
 
 #[test]
 fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
-    let mut bodies = Bodies::new(Assembler::new(LIMITS));
+    let mut bodies = Bodies::new(Assembler::new(LIMITS, Publishers::default()));
     let parked = |bodies: &Bodies, round| {
         let proposer = on_turn(TIP + 2, round).address();
         let all = bodies.parked.iter().map(|body| body.head.fields().proposer);
