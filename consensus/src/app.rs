@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use types::Hash;
 
+use crate::admission::Admission;
 use crate::engine::context::{Ctx, Height};
 use crate::engine::signing::{Signer, Verifier};
 use crate::engine::timeouts::HeightTimeouts;
@@ -65,6 +66,8 @@ pub(crate) struct Setup {
     /// The loop ends when nobody has heard this node for so long; without it, it does not.
     pub(crate) unheard_max: Option<Duration>,
     pub(crate) verifier: Verifier,
+    /// What the engine is given of what others send, which depends on the tip.
+    pub(crate) admission: Admission,
     pub(crate) timeouts: HeightTimeouts,
     pub(crate) presence: Presence,
     /// Whether bodies are sent to others.
@@ -84,6 +87,7 @@ pub(crate) struct App {
     /// For looking at the engine's peers.
     peers: mpsc::Sender<NetworkRequest>,
     publishers: Publishers,
+    admission: Admission,
     counters: Counters,
     chain: AppChain,
     proposer: Proposer,
@@ -125,6 +129,7 @@ impl App {
             follows,
             unheard_max,
             verifier,
+            admission,
             timeouts,
             presence,
             publishes,
@@ -136,6 +141,7 @@ impl App {
         } = setup;
         let Ports { ledger, archive, pace, clock, counters: _ } = ports;
         let own = signer.as_ref().map(Signer::address);
+        admission.set_tip(&tip);
         let publishers = Publishers::default();
         let bodies = Bodies::of_size(block_bytes_max, publishers.clone());
         let will_vote = follows.is_some();
@@ -162,6 +168,7 @@ impl App {
             sync: BlockSync { block_bytes_max },
             peers,
             publishers,
+            admission,
             counters,
         }
     }
@@ -314,6 +321,7 @@ impl App {
         }
         self.starts.decided(&tip.validators, height, certificate.round);
         self.chain.commit(certificate).await?;
+        self.admission.set_tip(self.chain.tip());
         self.validation.prune(height);
         self.counters.commits.inc();
         Ok(())
@@ -323,6 +331,7 @@ impl App {
     fn start_height(&mut self) {
         let Some(reply) = self.starts.take() else { return };
         self.validation.open(self.chain.open_height(), &self.chain.tip().validators);
+        self.admission.start(self.chain.open_height());
         self.starts.start(reply, &self.chain);
     }
 }

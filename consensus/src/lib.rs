@@ -40,6 +40,7 @@
 //! What a valid block is, how it is stored, and clocks: the node gives these through the ports.
 //! The engine reads the time for its timeouts only.
 
+mod admission;
 mod amnesia;
 mod app;
 mod certificate;

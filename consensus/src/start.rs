@@ -21,10 +21,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::Admission;
 use crate::amnesia::{self, Withheld};
 use crate::app::{App, End, Ended, Follows, Setup};
 use crate::control::Control;
-use crate::engine::codec::Borsh;
+use crate::engine::codec::{Borsh, NetworkCodec};
 use crate::engine::context::Ctx;
 use crate::engine::settings::{self, Settings};
 use crate::engine::signing::{Signer, Verifier};
@@ -253,6 +254,9 @@ impl Base {
         let presence = Presence::default();
         let verifier = Verifier::new(config.domain.clone(), presence.clone())
             .until_counted(is_counted.clone());
+        let admission = Admission::default();
+        let network_codec =
+            NetworkCodec { admission: admission.clone(), verifier: verifier.clone() };
         let node_key = node_keypair(node_key)?;
         let peer_id = node_key.public().to_peer_id();
         let network = network_identity(config, node_key, peer_id, signer.as_ref()).await?;
@@ -272,7 +276,7 @@ impl Base {
             Ctx,
             settings,
             WalContext::new(log.clone(), Borsh),
-            NetworkContext::new(network, Borsh),
+            NetworkContext::new(network, network_codec),
             consensus,
             SyncContext::new(Borsh),
             RequestContext::new(REQUESTS_MAX),
@@ -286,6 +290,7 @@ impl Base {
             follows,
             unheard_max: listens.then_some(unheard_max),
             verifier,
+            admission,
             timeouts: settings::timeouts(&config.timeouts),
             presence,
             publishes: listens,

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use types::sign_bytes::{Domain, SharedDomain};
 use types::{Hash, Keypair};
 
+use crate::admission::Admission;
 use crate::app::Setup;
 use crate::engine::settings;
 use crate::engine::signing::Verifier;
@@ -141,6 +142,7 @@ impl NodeSide {
             follows: None,
             unheard_max: None,
             verifier: verifier(domain),
+            admission: Admission::default(),
             timeouts: settings::timeouts(&Timeouts::default()),
             presence: Presence::default(),
             publishes: false,

@@ -1,5 +1,6 @@
 //! How the engine's messages travel, and how its log keeps them: borsh, canonical, bounded.
 //!
+//! [`Borsh`] is the codec of the log; [`NetworkCodec`] reads the same bytes and is choosy.
 //! Certificates of synced blocks travel without vote extensions, which this chain does not use.
 //! Votes and proposals are refused at decoding when their height or round cannot be.
 
@@ -19,6 +20,10 @@ use malachitebft_sync::ValueResponse;
 use super::context::{Ctx, Height};
 use super::scheme::Signature;
 use crate::parts::Part;
+
+mod network;
+
+pub(crate) use network::NetworkCodec;
 
 type LivenessMsg = malachitebft_app::consensus::LivenessMsg<Ctx>;
 
@@ -52,6 +57,31 @@ plain!(
     PolkaCertificate<Ctx>,
     Status<Ctx>,
     Request<Ctx>,
+);
+
+macro_rules! from_anybody {
+    ($($message:ty),+ $(,)?) => { $(
+        impl Codec<$message> for NetworkCodec {
+            type Error = io::Error;
+
+            fn decode(&self, bytes: Bytes) -> io::Result<$message> {
+                Borsh.decode(bytes)
+            }
+
+            fn encode(&self, message: &$message) -> io::Result<Bytes> {
+                Borsh.encode(message)
+            }
+        }
+    )+ };
+}
+
+from_anybody!(
+    Part,
+    StreamMessage<Part>,
+    ValidatorProof<Ctx>,
+    Status<Ctx>,
+    Request<Ctx>,
+    Response<Ctx>,
 );
 
 impl Codec<SignedConsensusMsg<Ctx>> for Borsh {
@@ -168,6 +198,12 @@ impl Codec<Response<Ctx>> for Borsh {
 impl HasEncodedLen<Response<Ctx>> for Borsh {
     fn encoded_len(&self, response: &Response<Ctx>) -> io::Result<usize> {
         borsh::object_length(&response_wire(response))
+    }
+}
+
+impl HasEncodedLen<Response<Ctx>> for NetworkCodec {
+    fn encoded_len(&self, response: &Response<Ctx>) -> io::Result<usize> {
+        Borsh.encoded_len(response)
     }
 }
 

@@ -15,7 +15,7 @@ use types::Hash;
 use types::sign_bytes::Domain;
 
 use super::timeouts::HeightTimeouts;
-use crate::{Config, Network, StartError, Timeouts};
+use crate::{Config, Network, StartError, Timeouts, admission};
 
 /// Room for what surrounds a block in a message.
 const ENVELOPE_BYTES: usize = 1024 * 1024;
@@ -102,7 +102,8 @@ impl Settings {
             enabled: true,
             p2p,
             value_payload: ValuePayload::ProposalAndParts,
-            ..ConsensusConfig::default()
+            queue_capacity: admission::HEIGHTS_AHEAD,
+            queue_per_height_capacity: admission::MESSAGES_PER_HEIGHT_MAX,
         };
         Ok(Self { moniker: config.moniker.clone(), consensus, sync })
     }

@@ -12,7 +12,7 @@ use malachitebft_core_types::{SignedMessage, ValidatorProof, VoteExtensionScope}
 use malachitebft_signing::{Error, VerificationResult};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use types::sign_bytes::{BodyFields, Domain, SharedDomain, VoteFields, VoteKind};
+use types::sign_bytes::{BodyFields, Domain, ProposalFields, SharedDomain, VoteFields, VoteKind};
 use types::{Hash, Keypair};
 
 use super::context::{Ctx, Proposal, Vote};
@@ -84,6 +84,27 @@ impl Verifier {
         seal: &types::Signature,
     ) -> bool {
         key.verify(&self.domain.now().body(body), seal)
+    }
+
+    /// What is signed of a vote.
+    pub(crate) fn vote_bytes(&self, vote: &VoteFields) -> Vec<u8> {
+        self.domain.now().vote(vote)
+    }
+
+    /// What is signed of a proposal.
+    pub(crate) fn proposal_bytes(&self, proposal: &ProposalFields) -> Vec<u8> {
+        self.domain.now().proposal(proposal)
+    }
+
+    /// Whether a validator signed these bytes of a vote or proposal. On a node that does not know yet from
+    /// which height on v7 applies, everything counts as signed: it does not know what is signed.
+    pub(crate) fn is_signed(
+        &self,
+        bytes: &[u8],
+        key: &types::PublicKey,
+        signature: &types::Signature,
+    ) -> bool {
+        !self.is_counted.is_cancelled() || key.verify(bytes, signature)
     }
 
     /// Whether a validator signed this vote.
