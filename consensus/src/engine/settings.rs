@@ -39,6 +39,14 @@ const MESH_OUTBOUND_MIN: usize = 2;
 
 /// Blocks asked for in one sync request; the answer is also bounded in bytes.
 const SYNC_BATCH: usize = 20;
+/// How far beyond its own tip a node believes others to be: not so far that anybody has a whole batch, since
+/// the engine asks nobody else then.
+pub(crate) const CLAIMED_AHEAD_MAX: u64 = 19;
+/// How long a peer may take for an answer, in times that a proposal has to arrive: the answer may be as
+/// large, and wait for others. Another peer is asked only after that.
+const SYNC_ANSWER_IN_PROPOSALS: u32 = 3;
+/// The same at least.
+const SYNC_ANSWER_MIN: Duration = Duration::from_secs(1);
 /// So many sync requests of one peer are answered in [`SYNC_WINDOW`]. Each is read from the database while
 /// the engine waits for it. Whoever is behind asks a few times per [`STATUS_INTERVAL`] at most.
 const SYNC_REQUESTS_MAX: u32 = 100;
@@ -91,6 +99,7 @@ impl Settings {
             enabled: config.network != Network::Alone,
             status_update_interval: STATUS_INTERVAL,
             batch_size: SYNC_BATCH,
+            request_timeout: answer_wait_max(&config.timeouts),
             inbound_request_rate_limit_window: SYNC_WINDOW,
             max_inbound_requests_per_window: SYNC_REQUESTS_MAX,
             max_concurrent_inbound_requests: SYNC_REQUESTS_AT_A_TIME,
@@ -129,6 +138,11 @@ impl NodeConfig for Settings {
     fn value_sync_mut(&mut self) -> &mut ValueSyncConfig {
         &mut self.sync
     }
+}
+
+/// How long an answer to a sync request is waited for.
+fn answer_wait_max(timeouts: &Timeouts) -> Duration {
+    timeouts.propose.saturating_mul(SYNC_ANSWER_IN_PROPOSALS).max(SYNC_ANSWER_MIN)
 }
 
 /// Largest answer to a sync request that is read: two full blocks, which earlier programs send.
