@@ -28,7 +28,7 @@ const JUDGED_PER_PROPOSER_MAX: usize = 4;
 /// Of those, the ones that came from the same publisher, and the ones with the same digest.
 const JUDGED_ALIKE_MAX: usize = 2;
 
-/// Whole bodies of one proposer that are kept for a later height.
+/// Bodies of one proposer that are kept for a later height or round.
 const PARKED_PER_PROPOSER_MAX: usize = 2;
 
 /// Bodies of one proposer that are put together at a time: an honest one has one for each of its
@@ -189,12 +189,18 @@ impl Bodies {
         self.valid.iter().any(|(_, valid)| valid == block)
     }
 
-    /// Keeps a whole body for later.
+    /// Keeps a body for later: one of what its proposer sealed, and the whole one if it comes. Anybody
+    /// can send compact blocks of it.
     pub(super) fn park(&mut self, body: Body) {
-        let proposer = body.head.fields().proposer;
-        let of_proposer =
-            self.parked.iter().filter(|other| other.head.fields().proposer == proposer);
-        if of_proposer.count() < PARKED_PER_PROPOSER_MAX && !self.parked.contains(&body) {
+        let sealed = body.head.fields();
+        if let Some(same) = self.parked.iter_mut().find(|it| it.head.fields() == sealed) {
+            if body.head.form() == Form::Whole {
+                *same = body;
+            }
+            return;
+        }
+        let of_proposer = |it: &&Body| it.head.fields().proposer == sealed.proposer;
+        if self.parked.iter().filter(of_proposer).count() < PARKED_PER_PROPOSER_MAX {
             self.parked.push(body);
         }
     }

@@ -71,6 +71,26 @@ const LIMITS: Limits = Limits {
 };
 
 #[test]
+fn rubbish_behind_a_copied_head_takes_no_room_from_what_its_proposer_sends() {
+    let mut bodies = Bodies::new(Assembler::new(LIMITS, Publishers::default()));
+    let whole = Body { head: head(TIP + 2, 0), bytes: Vec::new().into() };
+    let fields = whole.head.fields();
+    for byte in 0..9 {
+        let head = Head::new(&fields, Form::CompactBlock(1), &whole.head.seal());
+        bodies.park(Body { head, bytes: vec![byte].into() });
+        assert_eq!(bodies.parked.len(), 1);
+    }
+    let turn = on_turn(TIP + 2, 0).address();
+    let round = (1..).find(|round| on_turn(TIP + 1, *round).address() == turn).expect("its turn");
+    let other = Body { head: head(TIP + 1, round), bytes: Vec::new().into() };
+    bodies.park(other.clone());
+    bodies.park(whole.clone());
+    let rubbish = Head::new(&fields, Form::CompactBlock(1), &whole.head.seal());
+    bodies.park(Body { head: rubbish, bytes: vec![9].into() });
+    assert_eq!((bodies.take(TIP + 2), bodies.take(TIP + 1)), (vec![whole], vec![other]));
+}
+
+#[test]
 fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
     let mut bodies = Bodies::new(Assembler::new(LIMITS, Publishers::default()));
     let parked = |bodies: &Bodies, round| {
