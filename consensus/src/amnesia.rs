@@ -6,6 +6,10 @@
 //! height knows, so without the log a validator signs nothing until that height is decided. It follows
 //! until then.
 //!
+//! A key of the set that has no record at all on a chain with blocks may be new, or its validator may have
+//! forgotten everything, as after the loss of a disk. No node can tell, so such a key follows, too, until
+//! whatever it may have signed is decided.
+//!
 //! An engine that follows writes each height into the head of its log, too. It therefore has a log of
 //! its own, and a validator that begins to follow sets the other one aside (`start.rs`). So
 //! `consensus.wal` is of the signed height only if an engine with the signer wrote it, and a restart in
@@ -39,6 +43,21 @@ impl Withheld {
     pub(crate) fn get(&self) -> Option<u64> {
         Some(self.0.load(Ordering::Acquire)).filter(|height| *height > 0)
     }
+}
+
+/// How many heights beyond its tip a validator without a record may have signed. A node starts consensus
+/// when it is no more than three blocks behind, and the key may have signed the height after those.
+const FORGOTTEN_MAX: u64 = 4;
+
+/// The last height for which a key without a record may have signed; 0 if it has signed nothing, or if
+/// nobody else could decide what it has signed.
+pub(crate) fn without_record(tip: &Tip, own: Address) -> u64 {
+    let sets = [&tip.validators, &tip.next_validators];
+    let is_member = sets.iter().any(|set| set.by_address(&own).is_some());
+    if tip.height == 0 || !is_member || tip.validators.is_only(&own) {
+        return 0;
+    }
+    tip.height.saturating_add(FORGOTTEN_MAX)
 }
 
 /// The height up to which this validator must not sign, because it has signed it and its log of it is

@@ -15,6 +15,11 @@
 //! records the three at once: one sync per block, not three. Its votes for nil are not recorded:
 //! they decide nothing, and a record of one could forbid the vote for a block after a crash.
 //!
+//! # Without a record
+//! A record may be missing because the key is new, or because what it has signed is forgotten. Whoever
+//! opens the guard says up to which height the key may have signed. The new record holds that height,
+//! without a message: its owner treats it like one of a height whose log is lost (`amnesia.rs`).
+//!
 //! # After a refusal
 //! The node stops. It may start again once the height in question was decided by the others, or
 //! when the right log or database is back in place: what is newer than the record is signed.
@@ -40,6 +45,8 @@ pub(crate) const FILE_NAME: &str = "last-signed";
 const SLOT_BYTES: usize = 512;
 const RECORD_BYTES: usize = 480;
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
+/// The owner of a record that belongs to whatever key opens it first.
+const NOBODY: [u8; 32] = [0; 32];
 
 /// What kind of message is to be signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,28 +140,34 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Opens or creates the record in `directory` and locks it for this process. A record without the
-    /// genesis hash in its owner, as programs before fork v7 wrote it, is taken and stays as it is.
+    /// Opens the record in `directory` and locks it for this process. If there is none, creates one of
+    /// `height`, the last one for which the key may have signed; 0 if it has signed nothing. A record
+    /// without the genesis hash in its owner, as programs before fork v7 wrote it, is taken and stays as it
+    /// is.
     pub(crate) fn open(
         directory: &Path,
         domain: &Domain,
         key: &PublicKey,
+        height: u64,
     ) -> Result<Self, GuardError> {
         let path = directory.join(FILE_NAME);
         let io = |source| GuardError::Io { path: path.clone(), source };
         let [first, second] = owners(domain, key);
+        // A chain without v7 keeps the form that older programs read.
+        let owner = if domain.v7_from.is_some() { second } else { first };
         if !path.try_exists().map_err(io)? {
-            // A chain without v7 keeps the form that older programs read.
-            let owner = if domain.v7_from.is_some() { second } else { first };
-            create(directory, &path, owner).map_err(io)?;
+            create(directory, owner, height).map_err(io)?;
         }
         let file = OpenOptions::new().read(true).write(true).open(&path).map_err(io)?;
         if file.try_lock().is_err() {
             return Err(GuardError::InUse { path });
         }
-        let Some(record) = read_newest(&file).map_err(io)? else {
+        let Some(mut record) = read_newest(&file).map_err(io)? else {
             return Err(GuardError::Damaged { path });
         };
+        if record.sequence == 0 && record.owner == NOBODY {
+            record.owner = owner;
+        }
         if ![first, second].contains(&record.owner) {
             return Err(GuardError::Owner { path });
         }
@@ -236,7 +249,7 @@ impl Guard {
         check_position(&self.state.lock().record, height, round).map(drop)
     }
 
-    /// What was signed last; at height 0 if nothing was.
+    /// What was signed last; at height 0 if nothing was, and without a round if there was no record.
     pub(crate) fn last(&self) -> LastSigned {
         let Record { height, round, .. } = self.state.lock().record;
         LastSigned { height, round }
@@ -257,7 +270,8 @@ impl Guard {
 pub struct LastSigned {
     /// The height.
     pub height: u64,
-    /// The round.
+    /// The round; −1 if there was no record, and the height is the last one for which the key may have
+    /// signed.
     pub round: i64,
 }
 
@@ -292,17 +306,25 @@ fn owners(domain: &Domain, key: &PublicKey) -> [[u8; 32]; 2] {
     ]
 }
 
+/// Puts a record into `directory` that lets whatever key opens it first sign at once. Only where its
+/// operator answers for that.
+pub(crate) fn create_blank(directory: &Path) -> io::Result<()> {
+    create(directory, NOBODY, 0)
+}
+
 /// Makes a first record under another name and moves it to its place, so that a crash leaves
 /// either no record or a whole one.
-fn create(directory: &Path, path: &Path, owner: [u8; 32]) -> io::Result<()> {
-    let record = Record { sequence: 0, owner, height: 0, round: -1, signed: [None; 3] };
+fn create(directory: &Path, owner: [u8; 32], height: u64) -> io::Result<()> {
+    let path = directory.join(FILE_NAME);
+    let sequence = u64::from(height > 0);
+    let record = Record { sequence, owner, height, round: -1, signed: [None; 3] };
     let draft = path.with_extension("new");
     let file = File::create(&draft)?;
     for offset in SLOT_OFFSETS {
         file.write_all_at(&encode_slot(&record), offset)?;
     }
     file.sync_all()?;
-    std::fs::rename(&draft, path)?;
+    std::fs::rename(&draft, &path)?;
     File::open(directory)?.sync_all()
 }
 

@@ -31,7 +31,8 @@
 //! 4. A key signs at most one message for each height, round and kind, also when the log is lost
 //!    (`guard.rs`, [`GuardError`]).
 //! 5. A validator whose log of a height that it has signed is lost signs nothing until that height is
-//!    decided, however often it starts again meanwhile (`amnesia.rs`).
+//!    decided, however often it starts again meanwhile (`amnesia.rs`). The same holds for what a validator
+//!    without a record of its signatures may have signed.
 //! 6. Rules about clocks decide only how this node votes on a live proposal; they never reject a
 //!    commit or a block that is synced from peers ([`Origin`]). A proposal that such a rule
 //!    rejected is not written to disk, and counts as valid only after a quorum has voted for it.

@@ -127,11 +127,13 @@ async fn launch(
     std::fs::create_dir_all(&config.directory)
         .map_err(|source| StartError::Directory { path: config.directory.clone(), source })?;
     let counters = ports.counters.clone();
+    let tip = tip(&ports).await?;
     let signer = match validator {
         None => None,
         Some(keypair) => {
-            let guard =
-                Guard::open(&config.directory, &config.domain.now(), &keypair.public_key())?;
+            let (domain, key) = (config.domain.now(), keypair.public_key());
+            let forgotten = amnesia::without_record(&tip, keypair.address());
+            let guard = Guard::open(&config.directory, &domain, &key, forgotten)?;
             let log = config.directory.join(LOG_NAME);
             Some(Signer::new(config.domain.clone(), keypair, guard, log, counters.clone()))
         }
@@ -150,7 +152,6 @@ async fn launch(
     };
     let is_counted = may_sign.clone();
     let base = Base { config, node_key, ports, is_counted, stop: stop.clone(), control };
-    let tip = base.tip().await?;
     let until = base.follow_until(&tip, signer.as_ref()).await?;
     base.control.withheld.set(until);
     if let Some(height) = until {
@@ -166,14 +167,31 @@ async fn launch(
     Ok(Handle { task, stop, counters, control })
 }
 
+async fn tip(ports: &Ports) -> Result<Tip, StartError> {
+    let ledger = Arc::clone(&ports.ledger);
+    tokio::task::spawn_blocking(move || ledger.tip())
+        .await
+        .map_err(|panic| StartError::Engine(panic.to_string()))?
+        .map_err(StartError::Ledger)
+}
+
 /// Says that this validator only follows, and whether the others can end that.
 fn tell_of_following(height: u64, tip: &Tip, signer: Option<&Signer>) {
-    tracing::warn!(
-        height,
-        tip = tip.height,
-        "this key has signed for a height whose log is lost: the node follows without signing \
-         until that height is decided"
-    );
+    if signer.is_some_and(|signer| signer.last_signed().round < 0) {
+        tracing::warn!(
+            height,
+            tip = tip.height,
+            "there was no record of what this key has signed: the node follows without signing until all \
+             that it may have signed is decided"
+        );
+    } else {
+        tracing::warn!(
+            height,
+            tip = tip.height,
+            "this key has signed for a height whose log is lost: the node follows without signing \
+             until that height is decided"
+        );
+    }
     if signer.is_some_and(|signer| !tip.validators.is_quorum_without(&signer.address())) {
         tracing::warn!(
             height,
@@ -217,14 +235,6 @@ impl Base {
             tracing::info!(path = %kept.display(), "moved the log of another height aside");
         }
         Ok(())
-    }
-
-    async fn tip(&self) -> Result<Tip, StartError> {
-        let ledger = Arc::clone(&self.ports.ledger);
-        tokio::task::spawn_blocking(move || ledger.tip())
-            .await
-            .map_err(|panic| StartError::Engine(panic.to_string()))?
-            .map_err(StartError::Ledger)
     }
 
     /// Until which height this validator must only follow.
@@ -329,7 +339,7 @@ impl Base {
                 let again = self.control.withheld.get().is_some();
                 tracing::info!("{}", if again { SIGNS_AGAIN } else { SIGNS_NOW });
             }
-            let tip = self.tip().await.map_err(failed)?;
+            let tip = tip(&self.ports).await.map_err(failed)?;
             let waits = (unheard_max, OWN_LOCK_WAIT_MAX);
             let next = Box::pin(self.engine(signer.clone(), tip, None, waits));
             let Some(next) = self.stop.run_until_cancelled(next).await else { return Ok(()) };

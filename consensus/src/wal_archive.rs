@@ -19,14 +19,19 @@ pub fn archive_log(directory: &Path) -> io::Result<Option<PathBuf>> {
     archive(directory, LOG_NAME)
 }
 
-/// Moves the record of what the key signed last aside, so that it may sign heights again that it
-/// has signed. Answers where it is kept; `None` if there is none. Only for a key that decides
-/// alone: any other one could contradict itself before others.
+/// Moves the record of what the key signed last aside and puts a blank one into its place, so that the
+/// key may sign heights again that it has signed. Answers where the old one is kept; `None` if there is
+/// none. Only for a key that decides alone, or where all operators have agreed: any other one could
+/// contradict itself before others.
 ///
 /// # Errors
 /// [`io::Error`] if it cannot be moved.
 pub fn archive_last_signed(directory: &Path) -> io::Result<Option<PathBuf>> {
-    archive(directory, guard::FILE_NAME)
+    let kept = archive(directory, guard::FILE_NAME)?;
+    if kept.is_some() {
+        guard::create_blank(directory)?;
+    }
+    Ok(kept)
 }
 
 fn archive(directory: &Path, name: &str) -> io::Result<Option<PathBuf>> {

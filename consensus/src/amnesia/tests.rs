@@ -63,6 +63,16 @@ fn the_only_validator_goes_on_with_its_kept_proposal_and_else_does_not_start() {
 }
 
 #[test]
+fn a_key_of_the_set_without_a_record_may_have_signed_what_comes_after_the_tip() {
+    let height = |seed: u8, tip: &Tip| without_record(tip, key(seed).address());
+    let tip = Tip { next_validators: set_of([1, 9]), ..tip_of(set_of([1, 2, 3])) };
+    assert_eq!([1, 2, 9].map(|seed| height(seed, &tip)), [tip.height + FORGOTTEN_MAX; 3]);
+    assert_eq!(height(8, &tip), 0, "it is in no set yet");
+    assert_eq!(height(1, &Tip { height: 0, ..tip }), 0, "all keys of a new chain are new");
+    assert_eq!(height(1, &tip_of(set_of([1]))), 0, "nobody else decides");
+}
+
+#[test]
 fn a_log_that_the_engine_would_not_read_is_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log");

@@ -25,7 +25,14 @@ impl Desk {
     }
 
     fn try_open_in(&self, domain: &Domain, seed: u8) -> Result<Guard, GuardError> {
-        Guard::open(self.directory.path(), domain, &key(seed).public_key())
+        Guard::open(self.directory.path(), domain, &key(seed).public_key(), 0)
+    }
+
+    /// Opens it where the key may have signed up to a height if there is no record.
+    fn open_after(&self, height: u64) -> Guard {
+        let key = key(1).public_key();
+        Guard::open(self.directory.path(), &domain("chain", 0, None), &key, height)
+            .expect("a guard")
     }
 
     fn file(&self) -> File {
@@ -102,6 +109,26 @@ fn a_reservation_can_be_replaced_until_it_is_used_or_the_process_ends() {
 }
 
 #[test]
+fn a_key_without_a_record_may_have_signed_until_its_operator_says_otherwise() {
+    let desk = Desk::new();
+    let unknown = LastSigned { height: 9, round: -1 };
+    for height in [9, 20, 0] {
+        assert_eq!(desk.open_after(height).last(), unknown, "only the first start counts");
+    }
+    assert_eq!(last_signed(desk.directory.path()).expect("a record"), Some(unknown));
+    assert!(older(desk.open().permit(8, 9, Kind::Prevote, A)));
+    desk.open().permit(10, 0, Kind::Prevote, A).expect("a later height");
+
+    crate::archive_last_signed(desk.directory.path()).expect("moved");
+    let guard = desk.open_after(9);
+    assert_eq!(guard.last(), LastSigned { height: 0, round: -1 });
+    guard.permit(5, 0, Kind::Prevote, A).expect("whatever it signs first");
+    drop(guard);
+    assert!(conflicts(desk.open().permit(5, 0, Kind::Prevote, B)));
+    assert!(matches!(desk.try_open("chain", 2), Err(GuardError::Owner { .. })), "it has an owner");
+}
+
+#[test]
 fn a_vote_for_nil_alone_forbids_nothing_and_is_not_old() {
     let desk = Desk::new();
     let guard = desk.open();
@@ -172,7 +199,7 @@ fn the_record_of_a_stopped_node_can_be_read_and_set_aside() {
         assert_eq!(look().expect("a record"), Some(LastSigned { height: 7, round: 2 }));
         let kept = crate::archive_last_signed(desk.directory.path()).expect("moved");
         assert!(kept.is_some_and(|kept| kept.exists()));
-        assert_eq!(look().expect("no record"), None);
+        assert_eq!(look().expect("a blank record"), None);
     }
 }
 

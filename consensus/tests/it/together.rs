@@ -211,6 +211,30 @@ async fn a_validator_that_lost_its_log_signs_again_when_what_it_signed_is_decide
     assert!(counters.votes.get() > 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_without_a_record_signs_when_all_that_it_may_have_signed_is_decided() {
+    let mut town = Town::new("blank", 4, 0).await;
+    town.grow_to(5).await;
+    town.stop(0).await;
+    std::fs::remove_dir_all(town.files(0)).expect("its files");
+    for _ in 0..2 {
+        town.start(0).await;
+        assert_follows_until(&town, Some(9));
+        town.stop(0).await;
+    }
+    town.start(0).await;
+    let counters = town.node(0).counters.clone();
+    town.grow_to(9).await;
+    assert_eq!(counters.votes.get(), 0, "it only followed");
+    // Two others are enough only with its votes.
+    town.stop(1).await;
+    town.grow_to(11).await;
+    assert_follows_until(&town, None);
+    town.agree_up_to(9);
+    assert!(counters.votes.get() > 0);
+    assert_eq!(counters.refusals.get(), 0);
+}
+
 /// A town whose first validator has signed height 6, has forgotten it, and is the only one that runs.
 async fn one_that_forgot(name: &str) -> Town {
     let mut town = Town::new(name, 4, 0).await;

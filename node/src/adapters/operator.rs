@@ -141,8 +141,8 @@ impl Health {
 fn signing(follows_until: Option<u64>, waits_for_votes: bool) -> Check {
     let detail = match follows_until {
         Some(height) => format!(
-            "this key has signed for height {height}, but the log of that height is lost: the node \
-             follows without signing until that height is decided"
+            "this key has signed for height {height}, or may have, and what this node knew of that is lost: \
+             the node follows without signing until that height is decided"
         ),
         None if waits_for_votes => "the node follows without signing until the votes for later \
              forks in the blocks before its snapshot are counted"

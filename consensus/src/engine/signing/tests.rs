@@ -20,7 +20,7 @@ fn desk() -> Desk {
 
 fn desk_in(shared: SharedDomain) -> Desk {
     let directory = tempfile::tempdir().expect("a directory");
-    let opened = Guard::open(directory.path(), &domain(CHAIN), &key(1).public_key());
+    let opened = Guard::open(directory.path(), &domain(CHAIN), &key(1).public_key(), 0);
     let signer = Signer::new(
         shared,
         key(1),
