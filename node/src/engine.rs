@@ -130,6 +130,7 @@ pub(crate) fn settings(
         timeout_prevote_ms,
         timeout_precommit_ms,
         timeout_step_ms,
+        pardoned_height: _,
     } = config.consensus;
     consensus::Config {
         domain: spec.domain.clone(),

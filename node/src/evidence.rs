@@ -36,6 +36,8 @@ pub(crate) struct EvidenceSender {
     pub(crate) ingest: IngestHandle,
     /// The key that signs; the account of its address is the sender, and needs no money.
     pub(crate) key: Keypair,
+    /// Of this height it sends nothing.
+    pub(crate) pardoned_height: u64,
     /// Told whenever the node has kept something new.
     pub(crate) seen: Arc<Notify>,
 }
@@ -52,7 +54,9 @@ impl EvidenceSender {
     async fn watch(&self) -> Result<(), NodeFault> {
         loop {
             let (chain, own) = (Arc::clone(&self.chain), self.key.public_key());
-            let found = tokio::task::spawn_blocking(move || unpunished(&chain, &own)).await;
+            let pardoned = self.pardoned_height;
+            let found =
+                tokio::task::spawn_blocking(move || unpunished(&chain, &own, pardoned)).await;
             let found = answer_of(found).unwrap_or(Ok(Vec::new()))?;
             let pause = if found.is_empty() { LOOK } else { AGAIN };
             for evidence in found {
@@ -91,8 +95,13 @@ impl EvidenceSender {
     }
 }
 
-/// The newest evidence against each other validator that has not been punished.
-fn unpunished(chain: &NodeChain, own: &PublicKey) -> Result<Vec<Evidence>, StorageError> {
+/// The newest evidence against each other validator that has not been punished, but none of the height
+/// that is pardoned.
+fn unpunished(
+    chain: &NodeChain,
+    own: &PublicKey,
+    pardoned: u64,
+) -> Result<Vec<Evidence>, StorageError> {
     let snapshot = chain.store().snapshot();
     let next = snapshot.tip()?.height.saturating_add(1);
     let rules = Rules::at(&chain.spec().rules, &snapshot, next)?;
@@ -107,7 +116,8 @@ fn unpunished(chain: &NodeChain, own: &PublicKey) -> Result<Vec<Evidence>, Stora
             continue;
         }
         let pairs = snapshot.equivocations(&key.address())?.last;
-        let mut newest = pairs.iter().rev().filter(|pair| pair.height >= first);
+        let counts = |pair: &&Equivocation| pair.height >= first && pair.height != pardoned;
+        let mut newest = pairs.iter().rev().filter(counts);
         found.extend(newest.find_map(|pair| evidence(key, pair)));
     }
     Ok(found)
@@ -189,7 +199,12 @@ mod tests {
 
     /// Who is accused, at which height.
     fn accused(chain: &NodeChain) -> Vec<(PublicKey, u64)> {
-        let found = unpunished(chain, &key(OWN).public_key()).unwrap();
+        accused_except(chain, 0)
+    }
+
+    /// The same of a node that pardons a height.
+    fn accused_except(chain: &NodeChain, pardoned: u64) -> Vec<(PublicKey, u64)> {
+        let found = unpunished(chain, &key(OWN).public_key(), pardoned).unwrap();
         found.iter().map(|evidence| (evidence.validator_key, evidence.height)).collect()
     }
 
@@ -213,6 +228,18 @@ mod tests {
         let empty = pair(7, choice(Some(1), 0));
         chain.store().add_equivocations(&[(key(2).address(), empty)]).unwrap();
         assert!(accused(&chain).contains(&(key(2).public_key(), 5)));
+    }
+
+    #[test]
+    fn nobody_is_accused_of_a_height_that_the_node_pardons() {
+        let (_folder, chain) = chain(&[OWN, 2, 3], &[], Some(0));
+        let pairs = [(2, 4), (2, 5), (3, 5)];
+        let pairs =
+            pairs.map(|(number, height)| (key(number).address(), pair(height, choice(None, -1))));
+        chain.store().add_equivocations(&pairs).unwrap();
+        assert_eq!(accused(&chain).len(), 2);
+        assert_eq!(accused_except(&chain, 5), [(key(2).public_key(), 4)]);
+        assert_eq!(accused_except(&chain, 6).len(), 2);
     }
 
     #[test]

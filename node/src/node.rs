@@ -171,7 +171,7 @@ async fn start_stages(spec: NodeSpec, log: LogControl) -> Result<Running, StartE
     let threads = Threads::start().map_err(no_threads)?;
 
     start_storage(&mut parts, &home, &config, &mut supervisor);
-    let accuser = validator.clone();
+    let accuser = validator.clone().map(|key| (key, config.consensus.pardoned_height));
     let identity = consensus::Identity { node_key, validator };
     let settings = engine::settings(&home, parts.chain.spec(), &config, &identity, alone);
     let listen = engine::listen_address(&settings.network);
@@ -319,19 +319,21 @@ fn start_ingest(parts: &Parts, supervisor: &mut Supervisor) -> Result<IngestHand
     Ok(handle)
 }
 
-/// Sends the evidence that this node sees, signed by its consensus key. A node without one sends none.
+/// Sends the evidence that this node sees, signed by its consensus key, but none of the height that it
+/// pardons. A node without a key sends none.
 fn start_evidence(
     parts: &Parts,
     ingest: IngestHandle,
-    key: Option<Keypair>,
+    accuser: Option<(Keypair, u64)>,
     (supervisor, stop): (&mut Supervisor, CancellationToken),
 ) {
-    let Some(key) = key else { return };
+    let Some((key, pardoned_height)) = accuser else { return };
     let sender = EvidenceSender {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
         ingest,
         key,
+        pardoned_height,
         seen: Arc::clone(&parts.contradictions),
     };
     supervisor.spawn("evidence", sender.run(stop));

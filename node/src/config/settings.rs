@@ -54,7 +54,7 @@ impl Default for P2p {
     }
 }
 
-/// How long a step of a round may take, in milliseconds.
+/// How long a step of a round may take, in milliseconds, and what is forgiven.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Consensus {
@@ -66,6 +66,9 @@ pub struct Consensus {
     pub timeout_precommit_ms: u64,
     /// What each further round adds.
     pub timeout_step_ms: u64,
+    /// A height whose contradictory messages the node does not accuse anybody of; 0 for none. For a height
+    /// that operators have agreed to sign again.
+    pub pardoned_height: u64,
 }
 
 impl Default for Consensus {
@@ -75,6 +78,7 @@ impl Default for Consensus {
             timeout_prevote_ms: 500,
             timeout_precommit_ms: 500,
             timeout_step_ms: 250,
+            pardoned_height: 0,
         }
     }
 }
