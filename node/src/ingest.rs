@@ -7,8 +7,8 @@
 //! ```
 //!
 //! One thread carries submissions out, and whatever came in meanwhile is its next batch: so batches
-//! are as large as the load, parsing and signatures are shared out to the threads of the verifier, and
-//! the pool's lock is taken once a batch.
+//! are as large as the load, and parsing and signatures are shared out to the threads of the verifier.
+//! The pool takes a batch a few transactions at a time, so that nobody waits for a whole batch.
 
 use std::sync::Arc;
 

@@ -23,6 +23,13 @@ use crate::{Accepted, Config};
 /// account from the disk, some times.
 const GLANCE_TXS: usize = 16;
 
+/// Transactions that are taken before others get the lock. In a full pool each takes a tenth of a
+/// millisecond, and the most that one may take is a millisecond.
+const TAKEN_AT_ONCE: usize = 8;
+
+/// The same in bytes of transactions: the checks that take long are of long transactions.
+const BYTES_AT_ONCE: usize = 65_536;
+
 /// Names that are looked up before others get the lock.
 const NAMES_AT_ONCE: usize = 256;
 
@@ -96,11 +103,12 @@ impl Pool {
     /// is the one that the transaction would get if they came one by one. `now_ms` is the node's
     /// clock, in milliseconds since 1970.
     ///
-    /// A fault of the ledger is the answer for the one transaction that met it, which was not taken.
+    /// A fault of the ledger is the answer for the one transaction that met it, which was not taken. The
+    /// lock goes to whoever waits for it every few transactions.
     #[must_use]
     pub fn submit(&self, txs: &[CheckedTx], now_ms: u64) -> Vec<Result<Accepted, AdmitError>> {
         let chain = self.chain.as_ref();
-        self.operate(|core| txs.iter().map(|tx| core.submit(tx, now_ms, chain)).collect())
+        self.take(txs, |core, tx| core.submit(tx, now_ms, chain))
     }
 
     /// [`Pool::submit`] for transactions that were in the pool before: the base fee may be too high for
@@ -111,7 +119,19 @@ impl Pool {
         now_ms: u64,
     ) -> Vec<Result<Accepted, AdmitError>> {
         let chain = self.chain.as_ref();
-        self.operate(|core| txs.iter().map(|tx| core.resubmit(tx, now_ms, chain)).collect())
+        self.take(txs, |core, tx| core.resubmit(tx, now_ms, chain))
+    }
+
+    /// Does the same with each transaction, a slice of them at a time; the answers are in their order.
+    fn take<T>(&self, txs: &[CheckedTx], one: impl Fn(&mut Core, &CheckedTx) -> T) -> Vec<T> {
+        let mut answers = Vec::with_capacity(txs.len());
+        let mut left = txs;
+        while !left.is_empty() {
+            let (slice, rest) = left.split_at(slice_of(left));
+            self.operate(|core| answers.extend(slice.iter().map(|tx| one(core, tx))));
+            left = rest;
+        }
+        answers
     }
 
     /// Whether [`Pool::settle`] has something to do. Takes no lock.
@@ -357,7 +377,7 @@ impl Pool {
         self.core.lock()
     }
 
-    /// Runs an operation under the lock and publishes what it did.
+    /// Runs an operation under the lock, publishes what it did, and hands the lock to whoever waits for it.
     fn operate<T>(&self, operation: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.core.lock();
         let answer = operation(&mut core);
@@ -371,6 +391,17 @@ impl Pool {
         if !events.is_empty() {
             self.events.publish(events);
         }
+        MutexGuard::unlock_fair(core);
         answer
     }
+}
+
+/// How many of the transactions, which are some, are taken before others get the lock.
+fn slice_of(txs: &[CheckedTx]) -> usize {
+    let mut bytes = 0_usize;
+    let fit = txs.iter().take(TAKEN_AT_ONCE).take_while(|tx| {
+        bytes = bytes.saturating_add(tx.content_bytes());
+        bytes <= BYTES_AT_ONCE
+    });
+    fit.count().max(1)
 }

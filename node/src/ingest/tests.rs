@@ -64,6 +64,18 @@ async fn submissions_that_wait_are_one_batch_and_each_gets_its_own_answers() {
 }
 
 #[tokio::test]
+async fn the_pool_takes_a_batch_a_few_transactions_at_a_time() {
+    let (world, handle, service) = World::with_service();
+    let texts: Vec<Text> = (0..20).map(|nonce| bytes(&transfer(0, nonce, 1))).collect();
+    let started = Started::new(service);
+    let answers = soon(handle.submit(texts, Origin::Client)).await;
+    assert_eq!(vec!["new Pending"; 20], all_told(&answers));
+    let sizes: Vec<usize> = world.operations().iter().map(Vec::len).collect();
+    assert_eq!(vec![8, 8, 4], sizes, "others get the lock in between");
+    started.end().await;
+}
+
+#[tokio::test]
 async fn clients_come_before_peers_that_waited_longer() {
     let (world, handle, service) = World::with_service();
     let (of_peer, of_client) = (transfer(0, 0, 1), transfer(0, 0, 2));
