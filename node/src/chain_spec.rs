@@ -68,6 +68,7 @@ impl ChainSpec {
             chain_id: self.rules.chain_id.clone(),
             params: self.params().clone(),
             forks: self.rules.forks,
+            genesis_hash: self.rules.genesis_hash,
         }
     }
 }

@@ -12,7 +12,7 @@ use fixtures::key;
 use txpool::verifier::{Rules, Verifier};
 use txpool::{BlockLimits, Committed, Config, Pool, Touched};
 use types::build::{Envelope, build_tx};
-use types::{Address, CheckedTx, Forks, Keypair, Params};
+use types::{Address, CheckedTx, Forks, Hash, Keypair, Params};
 
 use ledger::ports;
 
@@ -66,8 +66,12 @@ fn resident_bytes() -> Option<u64> {
 }
 
 fn main() {
-    let rules =
-        Rules { chain_id: "bench".to_owned(), params: Params::default(), forks: Forks::default() };
+    let rules = Rules {
+        chain_id: "bench".to_owned(),
+        params: Params::default(),
+        forks: Forks::default(),
+        genesis_hash: Hash::ZERO,
+    };
     let before = resident_bytes();
     let texts = texts();
     let count = texts.len();

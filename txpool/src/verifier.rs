@@ -6,6 +6,9 @@
 //! ```
 //!
 //! Nothing skips it: only the second step makes the type that the third one takes.
+//!
+//! EVIDENCE has two signatures of a validator besides. They are checked here, too, and the transaction
+//! keeps the answer; the ledger refuses what is forged, in its order of the rules.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -17,7 +20,8 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use types::check::{StaticRules, verify, verify_signed, verify_unsigned};
-use types::{CheckedTx, Forks, Params, Rejection, SizeLimits, Transaction};
+use types::sign_bytes::Domain;
+use types::{CheckedTx, Forks, Hash, Params, Rejection, SizeLimits, Transaction};
 
 use crate::Pool;
 
@@ -30,12 +34,21 @@ pub struct Rules {
     pub params: Params,
     /// From which heights on kinds are valid.
     pub forks: Forks,
+    /// The hash of its genesis file.
+    pub genesis_hash: Hash,
 }
 
 impl Rules {
     fn at(&self, height: u64) -> StaticRules<'_> {
-        let Self { chain_id, params, forks } = self;
+        let Self { chain_id, params, forks, genesis_hash: _ } = self;
         StaticRules { chain_id, params, forks: *forks, height }
+    }
+
+    /// The domain in which validators sign what evidence is about, which is of heights from v7 on.
+    fn domain(&self) -> Domain {
+        let Self { chain_id, params: _, forks: _, genesis_hash } = self;
+        let (chain_id, genesis_hash) = (chain_id.as_str().into(), *genesis_hash);
+        Domain { chain_id, genesis_hash, v7_from: Some(0) }
     }
 }
 
@@ -117,7 +130,7 @@ impl Verifier {
         let (rules, limits) = (Arc::clone(&self.rules), self.limits);
         let pieces = self.pieces(texts.len());
         if pieces.len() <= 1 {
-            return parse_and_verify(&texts, &limits, &rules.at(height), pool.as_deref());
+            return parse_and_verify(&texts, &limits, (&rules, height), pool.as_deref());
         }
         let texts = Arc::new(texts);
         let tasks = pieces.into_iter().map(|piece| {
@@ -125,7 +138,7 @@ impl Verifier {
             let pool = pool.clone();
             move || {
                 let texts = texts.get(piece).unwrap_or_default();
-                parse_and_verify(texts, &limits, &rules.at(height), pool.as_deref())
+                parse_and_verify(texts, &limits, (&rules, height), pool.as_deref())
             }
         });
         self.run(tasks.collect())
@@ -222,18 +235,24 @@ fn work(jobs: &Mutex<Receiver<Job>>) {
 fn parse_and_verify<T: AsRef<[u8]>>(
     texts: &[T],
     limits: &SizeLimits,
-    rules: &StaticRules<'_>,
+    (rules, height): (&Rules, u64),
     pool: Option<&Pool>,
 ) -> Answers {
+    let (at_height, domain) = (rules.at(height), rules.domain());
     let parse = |text: &T| Transaction::parse(text.as_ref(), limits);
-    match pool {
-        None => pass_on(texts.iter().map(parse).collect(), |txs| verify(txs, rules)),
+    let answers = match pool {
+        None => pass_on(texts.iter().map(parse).collect(), |txs| verify(txs, &at_height)),
         Some(pool) => {
-            let unsigned = |text| verify_unsigned(parse(text)?, rules);
+            let unsigned = |text| verify_unsigned(parse(text)?, &at_height);
             let wanted = pass_on(texts.iter().map(unsigned).collect(), |txs| glance(txs, pool));
             pass_on(wanted, verify_signed)
         }
+    };
+    for tx in answers.iter().flatten() {
+        // Evidence keeps the answer for the pool, which asks under its lock.
+        let _forged = tx.forged_message(&domain);
     }
+    answers
 }
 
 /// Gives those that were not refused to the next check, all together; the answers are in the order of

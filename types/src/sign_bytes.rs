@@ -227,10 +227,22 @@ impl Domain {
         bytes
     }
 
+    /// Whether messages of a height have the same bytes in both.
+    pub(crate) fn signs_like(&self, other: &Self, height: u64) -> bool {
+        self.chain_id == other.chain_id
+            && self.genesis_hash == other.genesis_hash
+            && self.is_second(height) == other.is_second(height)
+    }
+
+    /// Whether messages of a height have the second version.
+    fn is_second(&self, height: u64) -> bool {
+        self.v7_from.is_some_and(|from| height >= from)
+    }
+
     fn begin(&self, tag: &Tag, height: u64) -> Vec<u8> {
-        let Self { chain_id, genesis_hash, v7_from } = self;
+        let Self { chain_id, genesis_hash, v7_from: _ } = self;
         let Tag([first, second]) = tag;
-        let is_second = v7_from.is_some_and(|from| height >= from);
+        let is_second = self.is_second(height);
         let length =
             u32::try_from(chain_id.len()).expect("genesis bounds the chain id far below 4 GiB");
         let mut bytes = Vec::with_capacity(224);

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::json::{self, Bounds, Json, ObjectWriter};
 use crate::params::JSON_DEPTH_MAX;
+use crate::sign_bytes::Domain;
 use crate::tx::declare::{Declared, Members};
 use crate::tx::fields::Fields;
-use crate::tx::{BlobChunk, Body};
+use crate::tx::{BlobChunk, Body, SignedMessage, Verdict};
 use crate::{Address, Bid, Hash, Late, Params, PublicKey, Rejection, Signature};
 
 /// A parsed transaction. Its signature has not been checked.
@@ -27,6 +28,7 @@ pub struct Transaction {
     bid: Late<Bid>,
     unknown_bytes: usize,
     body: Body,
+    verdict: Verdict,
 }
 
 /// The size limits of transactions.
@@ -161,6 +163,7 @@ impl Transaction {
             bid,
             unknown_bytes,
             body,
+            verdict: Verdict::default(),
         })
     }
 
@@ -292,6 +295,21 @@ impl Transaction {
     #[must_use]
     pub const fn content_bytes(&self) -> usize {
         self.payload.len().saturating_add(64)
+    }
+
+    /// The first message of an EVIDENCE that the validator did not sign; `None` if it signed both, and
+    /// for the other kinds. The answer is kept, so that whoever asks again in the same domain does not
+    /// wait for the signatures.
+    #[must_use]
+    pub fn forged_message(&self, domain: &Domain) -> Option<SignedMessage> {
+        let Body::Evidence(evidence) = &self.body else { return None };
+        self.verdict.forged(evidence, domain)
+    }
+
+    /// Whether [`Transaction::forged_message`] was asked before.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.verdict.is_known()
     }
 
     /// What the transaction does.

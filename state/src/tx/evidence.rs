@@ -35,7 +35,12 @@ impl Kind for Evidence {
     /// Whoever proves it pays nothing: each key can be punished once, so there is not much of it.
     const INCLUSION: Inclusion = Inclusion::Free;
 
-    fn check(&self, _: &Transaction, state: &dyn Read, ctx: &Context<'_>) -> Result<Plan, TxError> {
+    fn check(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        ctx: &Context<'_>,
+    ) -> Result<Plan, TxError> {
         const NO_SETS: StorageError =
             StorageError::Inconsistent { what: "a chain with v7 has no validators" };
         let key = self.validator_key;
@@ -50,7 +55,7 @@ impl Kind for Evidence {
             return Err(invalid("validatorKey", key, expected).into());
         }
         self.check_age(ctx)?;
-        self.check_messages(ctx.rules)?;
+        self.check_messages(tx, ctx.rules)?;
         self.check_alone(&sets, &standing)?;
         check_others(state, &sets, key)?;
         Ok(Plan { key, standing, height: self.height })
@@ -91,7 +96,7 @@ fn check_others(state: &dyn Read, sets: &ValidatorSets, key: PublicKey) -> Resul
 trait Checks {
     fn check_alone(&self, sets: &ValidatorSets, standing: &KeyStanding) -> Result<(), Rejection>;
     fn check_age(&self, ctx: &Context<'_>) -> Result<(), Rejection>;
-    fn check_messages(&self, rules: &Rules) -> Result<(), Rejection>;
+    fn check_messages(&self, tx: &Transaction, rules: &Rules) -> Result<(), Rejection>;
 }
 
 impl Checks for Evidence {
@@ -117,25 +122,17 @@ impl Checks for Evidence {
 
     /// Whether the key signed both, and they are for different things. A pair of proposals that differs
     /// in its valid rounds alone proves nothing: both are for the same block.
-    fn check_messages(&self, rules: &Rules) -> Result<(), Rejection> {
-        let messages = self.messages();
-        let [first, second] = messages;
+    fn check_messages(&self, tx: &Transaction, rules: &Rules) -> Result<(), Rejection> {
+        let [first, second] = self.messages();
         if first.value == second.value {
             let expected = "another value than firstValue";
             return Err(invalid("secondValue", &self.second_value, expected));
         }
-        for message in messages {
-            let bytes = self.signed_bytes(&message, &rules.domain);
-            let is_good =
-                bytes.is_some_and(|bytes| self.validator_key.verify(&bytes, &message.signature));
-            if !is_good {
-                let expected = format_args!(
-                    "the signature of validatorKey over its {} of height {} and round {}",
-                    self.kind, self.height, self.round
-                );
-                return Err(invalid(message.member, message.signature, expected));
-            }
-        }
-        Ok(())
+        let Some(forged) = tx.forged_message(&rules.domain) else { return Ok(()) };
+        let expected = format_args!(
+            "the signature of validatorKey over its {} of height {} and round {}",
+            self.kind, self.height, self.round
+        );
+        Err(invalid(forged.member, forged.signature, expected))
     }
 }

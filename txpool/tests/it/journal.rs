@@ -8,14 +8,18 @@ use tempfile::TempDir;
 use txpool::verifier::{Rules, Verifier};
 use txpool::{Config, RestoreError, Restored};
 use types::params::BLOB_CHUNK_BYTES;
-use types::{CheckedTx, Code, Forks, Params};
+use types::{CheckedTx, Code, Forks, Hash, Params};
 
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
 pub(crate) fn restore(world: &World) -> Result<Restored, RestoreError> {
-    let rules =
-        Rules { chain_id: "test".to_owned(), params: Params::default(), forks: Forks::default() };
+    let rules = Rules {
+        chain_id: "test".to_owned(),
+        params: Params::default(),
+        forks: Forks::default(),
+        genesis_hash: Hash::ZERO,
+    };
     let verifier = Verifier::new(rules, NonZeroUsize::MIN).unwrap();
     world.pool.restore(&verifier, 1, NOW)
 }

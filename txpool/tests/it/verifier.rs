@@ -3,8 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use fixtures::{evidence, sign_evidence};
+use txpool::ports::AdmitError;
 use txpool::verifier::{Rules, Verifier};
-use types::{CheckedTx, Code, Forks, Params, Rejection};
+use types::sign_bytes::Domain;
+use types::tx::{Evidence, NIL};
+use types::{Body, CheckedTx, Code, Forks, Hash, Params, Rejection, Signature};
 
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
@@ -14,6 +18,7 @@ fn verifier(threads: usize) -> Verifier {
         chain_id: "test".to_owned(),
         params: Params::default(),
         forks: Forks { v6: 10, ..Forks::default() },
+        genesis_hash: Hash::ZERO,
     };
     Verifier::new(rules, NonZeroUsize::new(threads).unwrap()).unwrap()
 }
@@ -143,4 +148,39 @@ fn what_the_state_refuses_is_refused_before_its_signature_is_looked_at() {
     assert_eq!(vec![Err(Code::BadSignature); 5], alone[..5], "clients get the first rejection");
     let good = pool.submit(&[rich.at(1).transfer(&poor, 5)], NOW);
     assert!(good.iter().all(Result::is_ok), "a look takes nothing");
+}
+
+/// Evidence against a validator about block 1 of the chain of a test.
+fn evidence_against(accused: &Wallet) -> Evidence {
+    let domain = Domain { chain_id: "test".into(), genesis_hash: Hash::ZERO, v7_from: Some(0) };
+    let values = [Hash::ZERO.to_string(), NIL.to_owned()];
+    let said = evidence(accused.0.public_key(), 1, "prevote", values);
+    sign_evidence(&accused.0, &domain, said)
+}
+
+#[test]
+fn the_pool_need_not_look_at_the_signatures_in_evidence() {
+    let (world, [a, b]) = World::v7(txpool::Config::default());
+    let accused = Wallet::new(201);
+    let good = evidence_against(&accused);
+    let forged = Evidence { second_signature: Signature::new([0; 64]), ..good.clone() };
+    let texts: Vec<String> = [&a, &b]
+        .iter()
+        .zip([good, forged])
+        .map(|(it, body)| it.at(0).text(&Body::Evidence(body)))
+        .collect();
+    let pool = Arc::new(world.pool);
+    for checked in
+        [verifier(2).check(texts.clone(), 1), verifier(2).check_after_glance(texts, 1, &pool)]
+    {
+        let txs: Vec<CheckedTx> = checked.into_iter().map(Result::unwrap).collect();
+        assert!(txs.iter().all(|tx| tx.is_judged()));
+        let refused = pool.submit(&txs, NOW).into_iter().map(|answer| match answer {
+            Err(AdmitError::Rejected(reason)) => (reason.code(), reason.field().to_owned()),
+            other => unreachable!("{other:?}"),
+        });
+        let alone = (Code::ValidatorSetLimit, "height".to_owned());
+        let unsigned = (Code::EvidenceInvalid, "secondSignature".to_owned());
+        assert_eq!(vec![alone, unsigned], refused.collect::<Vec<_>>());
+    }
 }

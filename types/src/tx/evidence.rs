@@ -1,6 +1,8 @@
 //! EVIDENCE: two messages of which an honest validator signs only one (docs/protocol.md section
 //! 5.17).
 
+use std::sync::OnceLock;
+
 use super::declare::declare;
 use super::kind::{Kind, Subject};
 use super::spec::{IntegerLimit, TextLimit};
@@ -99,6 +101,16 @@ impl Evidence {
         }
     }
 
+    /// The first of the two messages that the validator did not sign.
+    #[must_use]
+    pub fn forged(&self, domain: &Domain) -> Option<SignedMessage> {
+        let is_forged = |message: &SignedMessage| {
+            let bytes = self.signed_bytes(message, domain);
+            !bytes.is_some_and(|bytes| self.validator_key.verify(&bytes, &message.signature))
+        };
+        self.messages().into_iter().find(is_forged)
+    }
+
     /// What is wrong with one of the messages, whoever signed it.
     fn check_message(
         &self,
@@ -123,6 +135,37 @@ impl Evidence {
     }
 }
 
+/// What [`Evidence::forged`] answered when it was first asked: two signatures take a tenth of a
+/// millisecond, and the pool asks under its lock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Verdict(OnceLock<Box<(Domain, Option<SignedMessage>)>>);
+
+impl Verdict {
+    /// [`Evidence::forged`] of the one evidence that this is the verdict on.
+    pub(crate) fn forged(&self, evidence: &Evidence, domain: &Domain) -> Option<SignedMessage> {
+        let judge = || Box::new((domain.clone(), evidence.forged(domain)));
+        let (judged_in, forged) = &**self.0.get_or_init(judge);
+        if judged_in.signs_like(domain, evidence.height) {
+            *forged
+        } else {
+            evidence.forged(domain)
+        }
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.get().is_some()
+    }
+}
+
+/// A transaction is the same, whether somebody has judged it or not.
+impl PartialEq for Verdict {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Verdict {}
+
 /// A round as it is signed; none is −1.
 fn signed_round(round: Option<u64>) -> i64 {
     round.map_or(-1, |round| i64::try_from(round).unwrap_or(i64::MAX))
@@ -138,5 +181,59 @@ impl Kind for Evidence {
 
     fn subject(&self) -> Option<Subject<'_>> {
         Some(Subject::Validators)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What becomes of an evidence whose signatures somebody has looked at.
+
+    use super::*;
+    use crate::build::{Envelope, build_tx};
+    use crate::{Body, Keypair, Params, SizeLimits, Transaction};
+
+    fn domain(chain_id: &str, v7_from: Option<u64>) -> Domain {
+        Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from }
+    }
+
+    /// A transaction with evidence of block 3, signed in the domain.
+    fn transaction(domain: &Domain) -> Transaction {
+        let key = Keypair::from_seed(&[1; 32]);
+        let nothing = Signature::new([0; 64]);
+        let said = Evidence {
+            validator_key: key.public_key(),
+            height: 3,
+            round: 0,
+            kind: "prevote".to_owned(),
+            first_value: Hash::ZERO.to_string(),
+            first_signature: nothing,
+            second_value: NIL.to_owned(),
+            second_signature: nothing,
+            first_valid_round: None,
+            second_valid_round: None,
+        };
+        let [first_signature, second_signature] =
+            said.messages().map(|it| key.sign(&said.signed_bytes(&it, domain).unwrap()));
+        let body = Body::Evidence(Evidence { first_signature, second_signature, ..said });
+        let text = build_tx(&key, &body, &Envelope::new(0, 1, None));
+        Transaction::parse(text.as_bytes(), &SizeLimits::from(&Params::default())).unwrap()
+    }
+
+    #[test]
+    fn a_verdict_holds_in_its_own_domain_alone() {
+        let (here, there) = (domain("here", Some(1)), domain("there", Some(1)));
+        let member =
+            |tx: &Transaction, domain: &Domain| tx.forged_message(domain).map(|it| it.member);
+        for first in [&here, &there] {
+            let tx = transaction(&here);
+            assert!(!tx.is_judged());
+            let _kept = tx.forged_message(first);
+            assert!(tx.is_judged());
+            assert_eq!(None, member(&tx, &here));
+            assert_eq!(Some("firstSignature"), member(&tx, &there));
+            assert_eq!(None, member(&tx, &domain("here", Some(3))), "v7 has begun as well");
+            assert_eq!(Some("firstSignature"), member(&tx, &domain("here", Some(4))));
+            assert_eq!(transaction(&here), tx, "who has asked makes no difference");
+        }
     }
 }

@@ -41,6 +41,7 @@ pub use agent_finish::FINISH_STATUSES;
 pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX, RunOfAgent, TOOL_BYTES_MAX};
 pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
+pub(crate) use evidence::Verdict;
 pub use evidence::{EVIDENCE_KINDS, NIL, SignedMessage};
 pub use kind::Subject;
 pub(crate) use static_view::StaticView;
