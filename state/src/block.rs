@@ -106,6 +106,18 @@ impl BlockBuilder {
         self.execution.work_room()
     }
 
+    /// Whether enough of `maxBlockWork` is left for the least that a transaction takes.
+    #[must_use]
+    pub fn has_work_room(&self) -> bool {
+        self.execution.has_work_room()
+    }
+
+    /// Whether less than a 64th of `maxBlockWork` is left, which many transactions are too large for.
+    #[must_use]
+    pub fn is_nearly_full(&self) -> bool {
+        self.execution.is_nearly_full()
+    }
+
     /// Sweeps, pays the reward and writes the header.
     ///
     /// # Errors

@@ -40,6 +40,9 @@ const PHASES_PER_EXPIRY: u64 = 64;
 /// (`market::draw`), because a block is half full while the base fee stays the same.
 const CALLS_OF_FULL_BLOCK: u64 = 512;
 
+/// No transaction takes less: the smallest payload counts as a KiB, and every kind changes a row.
+pub const LEAST: u64 = of_any(1).saturating_add(rows(1));
+
 /// So many rows.
 #[must_use]
 pub const fn rows(count: u64) -> u64 {

@@ -8,9 +8,9 @@ use consensus::{
     Archive, Candidate, Decided, Equivocation, Ledger, LedgerFault, Origin, Proposed, SignedChoice,
     SignedKind, Tip, Undecided, Verdict,
 };
-use state::block::{self, BlockBuilder, BlockError, Executed, PushError};
+use state::block::{self, BlockBuilder, BlockError, Executed};
 use tokio::sync::Notify;
-use txpool::{BlockLimits, Committed, Offered, Pool, Touched};
+use txpool::{Committed, Pool, Touched};
 use types::block::BlockTx;
 use types::{Address, Block, CheckedTx, Hash, Header, Keypair, SizeLimits, UncheckedBlock};
 
@@ -23,13 +23,11 @@ use crate::sync::TrustedBlock;
 use crate::validator_sets::NextValidators;
 
 mod compact_block;
+mod fill;
 mod time;
 
 use compact_block::Draft;
 pub(crate) use time::MachineClock;
-
-/// Transactions in one block, whatever their bytes.
-const BLOCK_TXS_MAX: usize = 20_000;
 
 /// The ledger over store and pool.
 pub(crate) struct ChainLedger {
@@ -76,46 +74,11 @@ impl ChainLedger {
         let base = store.latest();
         let mut builder =
             BlockBuilder::new(chain, base, parent, proposer, now_ms()).map_err(LedgerFault::new)?;
-        self.fill(&mut builder, started + time::build_time(self.build_time_max, &rules))?;
+        let end = started + time::build_time(self.build_time_max, &rules);
+        fill::fill(&self.pool, &mut builder, end)?;
         let executed = builder.finish().map_err(LedgerFault::new)?;
         self.metrics.build.observe(started.elapsed().as_secs_f64());
         Ok(executed)
-    }
-
-    /// Puts transactions of the pool into the block until the block or the time is full. What cannot be
-    /// in it stays in the pool, and others get its room.
-    fn fill(&self, builder: &mut BlockBuilder, end: Instant) -> Result<(), LedgerFault> {
-        let mut offered = Offered::default();
-        loop {
-            let bytes = usize::try_from(builder.room()).unwrap_or(usize::MAX);
-            let count = BLOCK_TXS_MAX.saturating_sub(builder.len());
-            let some = self.pool.more_candidates(BlockLimits { bytes, count }, &mut offered);
-            if some.is_empty() {
-                break;
-            }
-            for tx in some {
-                match builder.push(&tx) {
-                    Ok(()) => {}
-                    // It builds on one that is not in the block, or is too large for what is left.
-                    Err(PushError::Rejected(_)) => offered.refuse(&tx),
-                    Err(PushError::Full { .. }) => offered.leave_out(tx.from()),
-                    Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
-                }
-                if Instant::now() >= end {
-                    tracing::debug!(
-                        transactions = builder.len(),
-                        "the time for a proposal is over"
-                    );
-                    self.pool.built(&offered);
-                    return Ok(());
-                }
-            }
-            if builder.work_room() == 0 {
-                break;
-            }
-        }
-        self.pool.built(&offered);
-        Ok(())
     }
 
     /// Keeps an executed proposal: on the disk, then in memory.

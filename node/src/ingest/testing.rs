@@ -69,11 +69,16 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::of(SENDERS, &[], Forks::default())
+    }
+
+    /// The same with so many rich accounts, and with these parameters and forks.
+    pub(crate) fn of(senders: u8, params: &[String], forks: Forks) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let accounts = (0..SENDERS).map(|number| (key(number).address(), Amount::new(1_000_000)));
+        let accounts = (0..senders).map(|number| (key(number).address(), Amount::new(1_000_000)));
         let validator = Keypair::from_seed(&[255; 32]).public_key();
         let genesis =
-            Genesis::dev("test", 1, validator, accounts.collect(), &[], Forks::default()).unwrap();
+            Genesis::dev("test", 1, validator, accounts.collect(), params, forks).unwrap();
         let store = Store::open(&folder.path().join("database"), Options::default()).unwrap();
         let spec = ChainSpec::of(&genesis).unwrap();
         let chain = Arc::new(NodeChain::open(store, spec, &genesis.state()).unwrap());
@@ -176,7 +181,7 @@ fn verifier(rules: &Rules) -> Verifier {
     Verifier::new(rules.clone(), NonZeroUsize::MIN).unwrap()
 }
 
-fn key(number: u8) -> Keypair {
+pub(crate) fn key(number: u8) -> Keypair {
     Keypair::from_seed(&[number; 32])
 }
 

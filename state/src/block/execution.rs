@@ -27,6 +27,9 @@ use crate::validators;
 use crate::view::Read;
 use crate::work;
 
+/// A block is nearly full if less than one part in so many of its work is left.
+const NEARLY_FULL: u64 = 64;
+
 /// Where and when a block is executed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockContext {
@@ -145,6 +148,14 @@ impl Execution {
 
     pub(super) fn work_room(&self) -> u64 {
         self.rules.params.max_block_work.saturating_sub(self.used.work)
+    }
+
+    pub(super) fn has_work_room(&self) -> bool {
+        self.work_room() >= self.counting()(work::LEAST)
+    }
+
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.work_room() < self.rules.params.max_block_work / NEARLY_FULL
     }
 
     /// How a block counts the work of a transaction: not before v7, and as no more than the whole budget,
