@@ -24,7 +24,7 @@ use crate::adapters::consensus::{ChainLedger, MachineClock};
 use crate::adapters::events::EventBus;
 use crate::adapters::gossip::{self, GossipPool};
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
-use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
+use crate::adapters::pool::{Pending, PoolChain, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
 use crate::adapters::submit::ClientSubmissions;
 use crate::chain::NodeChain;
@@ -492,7 +492,7 @@ fn open_parts(
     let rules = chain.spec().static_rules();
     let ports = txpool::Ports {
         ledger: Box::new(PoolLedger(Arc::clone(&pending))),
-        chain: Arc::new(IncludedTxs(Arc::clone(&chain))),
+        chain: Arc::new(PoolChain(Arc::clone(&pending))),
         events: bus.clone(),
     };
     let skew = rules.params.max_clock_skew_ms;

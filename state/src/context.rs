@@ -2,6 +2,7 @@
 
 use types::{Address, TxLocation};
 
+use crate::market::rankings::Rankings;
 use crate::rules::Rules;
 
 /// Where and when a transaction is executed. Time is the block's timestamp, nothing else.
@@ -17,6 +18,8 @@ pub struct Context<'a> {
     pub proposer: Address,
     /// The transaction's place in the block, from 0.
     pub position: u32,
+    /// What the pool has read of the order of offers in the state below its draft. None in blocks.
+    pub rankings: Option<&'a Rankings>,
 }
 
 impl Context<'_> {

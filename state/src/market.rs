@@ -25,6 +25,7 @@ pub mod estimate;
 pub mod list;
 pub mod offers;
 pub(crate) mod phases;
+pub mod rankings;
 pub mod requirements;
 pub mod roster;
 pub mod settlement;

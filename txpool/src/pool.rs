@@ -128,6 +128,7 @@ impl Pool {
         let mut left = txs;
         while !left.is_empty() {
             let (slice, rest) = left.split_at(slice_of(left));
+            slice.iter().for_each(|tx| self.chain.prepare(tx));
             self.operate(|core| answers.extend(slice.iter().map(|tx| one(core, tx))));
             left = rest;
         }

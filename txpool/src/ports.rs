@@ -141,6 +141,12 @@ pub trait CommittedChain: Send + Sync {
     /// # Errors
     /// [`PoolFault`] when the store cannot be read.
     fn is_included(&self, hash: Hash) -> Result<bool, PoolFault>;
+
+    /// Reads what [`PendingLedger::admit`] would read for long. The pool asks for it before it takes a
+    /// transaction, without its lock.
+    fn prepare(&self, tx: &CheckedTx) {
+        let _ = tx;
+    }
 }
 
 /// Where events go.

@@ -167,12 +167,16 @@ impl PendingLedger for PoolLedger {
     }
 }
 
-/// Included transactions, for the pool.
-pub(crate) struct IncludedTxs(pub(crate) Arc<NodeChain>);
+/// What the pool asks of the committed chain.
+pub(crate) struct PoolChain(pub(crate) Arc<Pending>);
 
-impl txpool::ports::CommittedChain for IncludedTxs {
+impl txpool::ports::CommittedChain for PoolChain {
     fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
-        self.0.store().snapshot().has_transaction(&hash).map_err(PoolFault::new)
+        self.0.chain.store().snapshot().has_transaction(&hash).map_err(PoolFault::new)
+    }
+
+    fn prepare(&self, tx: &CheckedTx) {
+        self.0.state.prepare(tx);
     }
 }
 

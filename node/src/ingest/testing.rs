@@ -22,7 +22,7 @@ use types::tx::Transfer;
 use types::{Amount, CheckedTx, Hash, Keypair};
 
 use super::{IngestHandle, IngestService, Parts, Text, service};
-use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger};
+use crate::adapters::pool::{Pending, PoolChain, PoolLedger};
 use crate::chain::NodeChain;
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
@@ -83,9 +83,10 @@ impl World {
         let spec = ChainSpec::of(&genesis).unwrap();
         let chain = Arc::new(NodeChain::open(store, spec, &genesis.state()).unwrap());
         let operations = Arc::<Operations>::default();
+        let pending = Arc::new(Pending::new(Arc::clone(&chain)).unwrap());
         let ports = Ports {
-            ledger: Box::new(PoolLedger(Arc::new(Pending::new(Arc::clone(&chain)).unwrap()))),
-            chain: Arc::new(IncludedTxs(Arc::clone(&chain))),
+            ledger: Box::new(PoolLedger(Arc::clone(&pending))),
+            chain: Arc::new(PoolChain(pending)),
             events: Arc::<Operations>::clone(&operations),
         };
         let skew = chain.spec().params().max_clock_skew_ms;

@@ -182,7 +182,8 @@ impl Execution {
         };
         let BlockContext { height, timestamp, proposer } = self.place;
         let position = self.position();
-        let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
+        let rules = &self.rules;
+        let ctx = Context { rules, height, timestamp, proposer, position, rankings: None };
         let Done { event, charge, work, had: _, left: _ } =
             execute_if(tx, &mut self.draft, &ctx, fits)?;
         self.paid.count(&charge)?;

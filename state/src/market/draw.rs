@@ -17,6 +17,7 @@ use super::phases::changed;
 use super::requirements::{Draw, Wanted};
 use super::roster::Roster;
 use super::{appeal, assignments, callable, calls};
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::tables::{Bonds, CallCandidates, CallMembers, CallQueue, Calls, CallsByMember};
@@ -119,9 +120,9 @@ pub fn lock(call: &Call) -> Amount {
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
-pub fn candidates_of_appeal(
+pub(crate) fn candidates_of_appeal(
     state: &dyn Read,
-    params: &Params,
+    ctx: &Context<'_>,
     call: &Call,
     appellant: Address,
 ) -> Result<Vec<Candidate>, StorageError> {
@@ -136,7 +137,11 @@ pub fn candidates_of_appeal(
         excluded: &excluded,
         draw: Draw::Appeal,
     };
-    candidates(state, &of_call(params, call), &wanted)
+    let params = of_call(&ctx.rules.params, call);
+    match ctx.rankings {
+        Some(rankings) => rankings.candidates(state, &params, &wanted),
+        None => candidates(state, &params, &wanted),
+    }
 }
 
 /// The numbers with those that hold for the call.

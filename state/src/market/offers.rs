@@ -133,7 +133,7 @@ pub(crate) fn follow_bond(
     before: Amount,
     after: Amount,
 ) -> Result<(), StorageError> {
-    // No check reads the order, so a draft that only checks does not keep it.
+    // A draft that only checks does not keep the order: CALL_APPEAL reads that of the committed state.
     if before == after || !draft.keeps(OffersByExecutor::ID) || count(draft, miner)? == 0 {
         return Ok(());
     }

@@ -5,6 +5,8 @@
 //! drawn is noted (`Roster::take`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
+use std::slice::Iter;
 
 use types::agent::ExecutorId;
 use types::{Address, Amount, Offer, Params};
@@ -53,16 +55,22 @@ impl Roster {
         let mut left: Option<Vec<Candidate>> = None;
         for executor in executors {
             let mut next = Vec::new();
+            let mut before = left.as_deref().map(|left| left.iter().peekable());
             for standing in self.standings(state, executor, params)? {
-                let before = left.as_ref().map(|left| find(left, standing.miner));
-                // Without an offer for an earlier executor, this one is worth nothing.
-                if before == Some(None) || !standing.takes(params, wanted) {
-                    continue;
+                let miner = standing.miner;
+                let was_full = match &mut before {
+                    None if wanted.excluded.contains(&miner) => continue,
+                    None => false,
+                    // Without an offer for an earlier executor, this one is worth nothing.
+                    Some(before) => match find(before, miner) {
+                        Some(candidate) => candidate.is_full,
+                        None => continue,
+                    },
+                };
+                if standing.takes(params, wanted) {
+                    let is_full = was_full || standing.is_full(state, executor, wanted.draw)?;
+                    next.push(Candidate { miner, weight: standing.bonded, is_full });
                 }
-                let was_full = before.flatten().unwrap_or(false);
-                let is_full = was_full || standing.is_full(state, executor, wanted.draw)?;
-                let Standing { miner, bonded: weight, .. } = *standing;
-                next.push(Candidate { miner, weight, is_full });
             }
             left = Some(next);
         }
@@ -76,6 +84,26 @@ impl Roster {
             Draw::Appeal => {}
         }
         Ok(candidates)
+    }
+
+    /// Reads the offers for an executor that count, unless they are known.
+    pub(crate) fn read(
+        &mut self,
+        state: &dyn Read,
+        executor: ExecutorId,
+        params: &Params,
+    ) -> Result<(), StorageError> {
+        self.standings(state, executor, params).map(drop)
+    }
+
+    /// The bonds of miners may have changed, and their places among the offers have not.
+    pub(crate) fn forget_bonds(&mut self) {
+        self.free.clear();
+    }
+
+    /// For how many executors it has the offers.
+    pub(crate) fn executors(&self) -> usize {
+        self.offers.len()
     }
 
     /// A miner has become a member of a round that needs these executors, with this lock, or with all that
@@ -131,11 +159,9 @@ impl Standing {
         Self { miner, bonded, offer, open: None }
     }
 
-    /// Whether the miner may be a member and works for these prices.
+    /// Whether the miner's bond is large enough, and it works for these prices.
     fn takes(&self, params: &Params, wanted: &Wanted<'_>) -> bool {
-        self.bonded >= params.min_bond
-            && self.offer.prices.is_covered_by(wanted.prices)
-            && !wanted.excluded.contains(&self.miner)
+        self.bonded >= params.min_bond && self.offer.prices.is_covered_by(wanted.prices)
     }
 
     fn is_full(
@@ -157,8 +183,9 @@ impl Standing {
     }
 }
 
-/// Whether the candidate of that address is full, if there is one.
-fn find(candidates: &[Candidate], miner: Address) -> Option<bool> {
-    let place = candidates.binary_search_by_key(&miner, |it| it.miner).ok()?;
-    candidates.get(place).map(|candidate| candidate.is_full)
+/// The candidate of that address, if there is one among those that are left, which are in the order of
+/// addresses; those before it are passed over.
+fn find<'a>(left: &mut Peekable<Iter<'a, Candidate>>, miner: Address) -> Option<&'a Candidate> {
+    while left.next_if(|candidate| candidate.miner < miner).is_some() {}
+    left.next_if(|candidate| candidate.miner == miner)
 }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use types::CheckedTx;
+use types::{Body, CheckedTx};
 
-use super::state::{Base, NOBODY, PendingState, without_nobody};
+use super::state::{Base, PendingState, context, without_nobody};
 use crate::chain::ChainRules;
 use crate::context::Context;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::TableId;
+use crate::tx::call_appeal;
 use crate::view::{Range, RawRow, Read, Still};
 
 /// So often a simulation begins anew because something was admitted meanwhile; then it holds the lock.
@@ -38,6 +39,15 @@ impl SharedPending {
         self.state.lock()
     }
 
+    /// Reads what the check of an appeal reads longest, for whoever is about to admit it: without the lock.
+    /// The check reads what was not read here, as it does if a block comes in between, and meets the same
+    /// faults.
+    pub fn prepare(&self, tx: &CheckedTx) {
+        let Body::CallAppeal(appeal) = tx.body() else { return };
+        let (base, rules, rankings) = self.lock().committed();
+        drop(call_appeal::prepare(appeal, &**base.source(), &rules.params, &rankings));
+    }
+
     /// [`PendingState::simulate`], which holds the lock for a moment for each row that it reads, and
     /// not while it works or waits for the database. The rows are of one moment: if something is
     /// admitted meanwhile, it begins anew.
@@ -54,8 +64,7 @@ impl SharedPending {
             let moment = Arc::new(Moment::of(self));
             let base: Arc<dyn Read> = Arc::<Moment>::clone(&moment);
             let rules = &*moment.rules;
-            let ctx = Context { rules, height, timestamp, proposer: NOBODY, position: 0 };
-            let answer = simulate(tx, &base, &ctx);
+            let answer = simulate(tx, &base, &Context { timestamp, ..context(rules, height) });
             if !moment.is_over.load(Ordering::Relaxed) {
                 return answer.map(without_nobody);
             }

@@ -16,6 +16,7 @@ use crate::error::{StorageError, TxError};
 use crate::execute::{check, check_funds, execute_if};
 use crate::fees::{Price, charged_bytes, is_vote};
 use crate::ledger;
+use crate::market::rankings::Rankings;
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
@@ -51,6 +52,8 @@ pub struct PendingState {
     /// The rules of the next block.
     pub(super) rules: Arc<Rules>,
     pub(super) draft: Arc<Draft>,
+    /// What was read of the order of offers in the base.
+    rankings: Arc<Rankings>,
     /// Grows with every change.
     pub(super) changes: u64,
     /// What each admitted transaction did to the draft, by transaction hash.
@@ -83,8 +86,18 @@ impl PendingState {
         let height = height.saturating_add(1);
         let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
         let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
-        let (admitted, writers, debits) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, writers, debits })
+        Ok(Self {
+            chain,
+            base,
+            height,
+            rules,
+            draft,
+            rankings: Arc::default(),
+            changes: 0,
+            admitted: HashMap::new(),
+            writers: HashMap::new(),
+            debits: HashMap::new(),
+        })
     }
 
     /// The rules by which it checks: those of the next block.
@@ -174,7 +187,7 @@ impl PendingState {
     /// # Panics
     /// Never: no simulation outlives its call.
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
-        let ctx = context(&self.rules, self.height);
+        let ctx = Context { rankings: Some(&*self.rankings), ..context(&self.rules, self.height) };
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         let Done { charge, had, left, .. } =
             match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
@@ -227,7 +240,8 @@ impl PendingState {
     ) -> Result<Effects, TxError> {
         let base: Arc<dyn Read> = Arc::<Draft>::clone(&self.draft);
         let rules = self.rules.of_block();
-        let ctx = Context { height, timestamp, ..context(&rules, height) };
+        let rankings = Some(&*self.rankings);
+        let ctx = Context { timestamp, rankings, ..context(&rules, height) };
         simulate(tx, &base, &ctx).map(without_nobody)
     }
 
@@ -257,6 +271,7 @@ impl PendingState {
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         draft.rebase(Arc::clone(base.source()));
         self.base = base;
+        self.rankings = Arc::default();
         self.height = height;
         self.rules = Arc::new(rules);
         self.changes = self.changes.wrapping_add(1);
@@ -316,8 +331,13 @@ impl PendingState {
         Ok(std::mem::replace(self, empty))
     }
 
+    /// The committed state, the rules, and what was read of the order of offers.
+    pub(super) fn committed(&self) -> (Still, Arc<Rules>, Arc<Rankings>) {
+        (self.base.clone(), Arc::clone(&self.rules), Arc::clone(&self.rankings))
+    }
+
     fn context(&self) -> Context<'_> {
-        context(&self.rules, self.height)
+        Context { rankings: Some(&*self.rankings), ..context(&self.rules, self.height) }
     }
 }
 
@@ -332,8 +352,8 @@ pub(super) fn without_nobody(mut effects: Effects) -> Effects {
 
 /// No check depends on time and place, and none on the proposer: the fees of pending transfers go to
 /// nobody, because nobody knows who will make the block. Of the height depend only which rules hold.
-fn context(rules: &Rules, height: u64) -> Context<'_> {
-    Context { rules, height, timestamp: 0, proposer: NOBODY, position: 0 }
+pub(super) fn context(rules: &Rules, height: u64) -> Context<'_> {
+    Context { rules, height, timestamp: 0, proposer: NOBODY, position: 0, rankings: None }
 }
 
 /// The rules of a block, with the reserve of the pool: that of the draft so far, or a new one.

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use types::call::{Appeal, Call, CallChange, CallStatus};
 use types::tx::CallAppeal;
-use types::{Address, Amount, Code, Event, Rejection, Transaction};
+use types::{Address, Amount, Code, Event, Params, Rejection, Transaction};
 
 use super::{Cost, Kind};
 use crate::context::Context;
@@ -15,8 +15,8 @@ use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
 use crate::market::appeal::{self, Stakes};
-use crate::market::callable;
-use crate::market::{calls, draw};
+use crate::market::rankings::Rankings;
+use crate::market::{callable, calls, draw};
 use crate::rules::Rules;
 use crate::tables::{CallMembers, CallQueue, Calls};
 use crate::view::{self, Read};
@@ -77,7 +77,7 @@ impl Kind for CallAppeal {
             let expected = "nobody that was a member";
             return Err(closed(&call, appellant, expected).into());
         }
-        let candidates = draw::candidates_of_appeal(state, &ctx.rules.params, &call, appellant)?;
+        let candidates = draw::candidates_of_appeal(state, ctx, &call, appellant)?;
         let Some(size) = appeal::size(call.committee_size, candidates.len()) else {
             // The second round is of an odd size, as the first was.
             let least = call.committee_size.saturating_add(2);
@@ -106,6 +106,21 @@ impl Kind for CallAppeal {
         let change = CallChange::Appealed { appellant, size, payment, deposit };
         Ok(Event::CallChanged { call_id, change })
     }
+}
+
+/// Reads the offers that the check looks at, of a state below the pool's draft.
+pub(crate) fn prepare(
+    appeal: &CallAppeal,
+    state: &dyn Read,
+    params: &Params,
+    rankings: &Rankings,
+) -> Result<(), StorageError> {
+    let call = view::get::<Calls>(state, &appeal.call_id)?;
+    let Some(call) = call.filter(is_open) else { return Ok(()) };
+    for executor in callable::executors_of(state, &call)? {
+        rankings.read(state, executor, params)?;
+    }
+    Ok(())
 }
 
 /// Whether the decision of a call can be appealed.

@@ -125,7 +125,8 @@ fn register(state: &Arc<Memory>, height: u64, nonce: u64, name: &str) -> Result<
     let chain = chain();
     let proposer = Address::default();
     let rules = rules(&chain, state, height);
-    let ctx = Context { rules: &rules, height, timestamp: 77, proposer, position: 0 };
+    let ctx =
+        Context { rules: &rules, height, timestamp: 77, proposer, position: 0, rankings: None };
     let mut draft = Draft::new(Arc::<Memory>::clone(state));
     let kind = NoteTaken { name: name.to_owned() };
     let fits = |_| Ok::<_, TxError>(());

@@ -16,7 +16,7 @@ mod blob_chunk;
 mod blob_finalize;
 mod blob_init;
 pub(crate) mod blobs;
-mod call_appeal;
+pub(crate) mod call_appeal;
 mod call_commit;
 mod call_reveal;
 mod chat_turn;

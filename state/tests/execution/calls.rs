@@ -306,7 +306,7 @@ fn commits_and_reveals_are_refused_in_the_order_of_the_codes() {
 }
 
 /// Three say yes, and the call waits for an appeal.
-fn decided(miners: u8) -> (Market, Hash) {
+pub fn decided(miners: u8) -> (Market, Hash) {
     let mut market = Market::of(miners);
     let id = market.appealable();
     for member in market.members(id, 0) {

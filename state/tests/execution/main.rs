@@ -40,6 +40,7 @@ mod model_settlement;
 mod model_validators;
 mod offers;
 mod pending;
+mod pool_appeals;
 mod protection;
 mod random;
 mod random_calls;

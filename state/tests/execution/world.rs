@@ -461,6 +461,7 @@ impl World {
             timestamp: self.parent.timestamp + SECOND,
             proposer: self.proposer.address(),
             position: 0,
+            rankings: None,
         }
     }
 

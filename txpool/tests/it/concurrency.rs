@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
-use txpool::{BlockLimits, Config};
+use txpool::ports::CommittedChain;
+use txpool::{BlockLimits, Config, Pool, PoolFault, Ports};
 use types::{CheckedTx, Hash};
 
 use crate::journal::restore;
-use crate::support::World;
-use crate::support::world::NOW;
+use crate::support::ledger::{TestChain, TestDraft, params};
+use crate::support::world::{NOW, Recorder, SKEW};
+use crate::support::{Wallet, World};
 
 const PER_SENDER: u64 = 300;
 
@@ -79,4 +83,39 @@ fn every_accepted_transaction_gets_into_a_block_once() {
     world.pool.flush_journal().unwrap();
     let again = world.restarted(Config::default(), directory.path());
     assert_eq!(0, restore(&again).unwrap().accepted);
+}
+
+/// Looks at the account of each sender when the pool asks to be prepared for its transaction.
+struct Looking {
+    chain: Arc<TestChain>,
+    pool: OnceLock<Arc<Pool>>,
+    nonces: Mutex<Vec<u64>>,
+}
+
+impl CommittedChain for Looking {
+    fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
+        self.chain.is_included(hash)
+    }
+
+    fn prepare(&self, tx: &CheckedTx) {
+        let pool = self.pool.get().unwrap();
+        self.nonces.lock().push(pool.account(tx.from()).unwrap().nonce);
+    }
+}
+
+#[test]
+fn others_get_the_pool_between_the_parts_of_a_batch() {
+    let [a, b] = Wallet::first();
+    let chain = TestChain::new(params(), &[(&a, 1_000)], &[]);
+    let ledger = Box::new(TestDraft::new(Arc::clone(&chain)));
+    let looking = Looking { chain, pool: OnceLock::new(), nonces: Mutex::default() };
+    let looking = Arc::new(looking);
+    let chain: Arc<dyn CommittedChain> = Arc::<Looking>::clone(&looking);
+    let ports = Ports { ledger, chain, events: Arc::<Recorder>::default() };
+    let pool = Arc::new(Pool::new(Config::default(), SKEW, ports));
+    looking.pool.set(Arc::clone(&pool)).unwrap();
+    let answers = pool.submit(&a.each(0..20, |it| it.transfer(&b, 1)), NOW);
+    assert!(answers.iter().all(Result::is_ok));
+    let parts = [[0; 8].as_slice(), &[8; 8], &[16; 4]].concat();
+    assert_eq!(parts, *looking.nonces.lock());
 }
