@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use types::check::check_before_v8;
+use types::tx::CallAppeal;
 use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Rejection, Run};
 
 use super::admitted::{Admitted, Payer, Undo, Writers, add_writer, is_last_of, take_debit};
@@ -20,10 +21,10 @@ use crate::market::rankings::Rankings;
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
-use crate::tables::{Accounts, Bonds, Runs};
+use crate::tables::{Accounts, Bonds, Calls, Runs};
 use crate::tx::envelope::Done;
 use crate::tx::{is_early, votes};
-use crate::view::{Read, Still};
+use crate::view::{self, Read, Still};
 
 /// A draft that lives as long as the pool. When a block commits some of its transactions, the rows
 /// that only they wrote are forgotten: the committed state has them. A row that a waiting
@@ -247,7 +248,8 @@ impl PendingState {
 
     /// A block has brought the state to `base`, with these transactions, and besides credited these
     /// accounts ([`types::BlockEvents::credits`]) and changed these bonds. Answers whether the draft is right with that; if the
-    /// rules have changed, or the base fee has passed what was set aside, it must be begun anew.
+    /// rules have changed, the base fee has passed what was set aside, or an appeal took something else, it
+    /// must be begun anew.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a sum of money overflows.
@@ -284,6 +286,10 @@ impl PendingState {
                 continue;
             };
             take_debit(&mut self.debits, tx.from(), &undo);
+            if let Body::CallAppeal(appeal) = tx.body() {
+                let set_aside = undo.debit().checked_sub(charge.place());
+                is_right &= stakes(&**self.base.source(), appeal)? == set_aside;
+            }
             for row in rows {
                 if is_last_of(&mut self.writers, &row, tx.hash()) {
                     draft.forget(&row);
@@ -370,6 +376,14 @@ fn pool_rules(
         price.reserve = Some(reserve);
     }
     Ok(rules)
+}
+
+/// What an appeal took in its block, which has just been committed: the size of the second round is that
+/// of then. The draft has looked for eligible miners in an earlier state.
+fn stakes(state: &dyn Read, appeal: &CallAppeal) -> Result<Option<u128>, StorageError> {
+    let call = view::get::<Calls>(state, &appeal.call_id)?;
+    let appeal = call.and_then(|call| call.appeal);
+    Ok(appeal.map(|it| u128::from(it.payment.get()).saturating_add(it.deposit.get().into())))
 }
 
 /// Whether what was admitted by the rules of before may stay under those of now, each at its height.

@@ -55,6 +55,11 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// What the sender pays for the place.
+    pub(crate) fn place(&self) -> u128 {
+        u128::from(self.inclusion.get()).saturating_add(self.tip.get().into())
+    }
+
     /// What a block with this base fee that charged for so many bytes took less than was set aside; none
     /// if it took more.
     pub(crate) fn unused(&self, bytes: u64, base_fee: u64) -> Option<Amount> {

@@ -23,6 +23,21 @@ fn leave(market: &mut Market, id: Hash, left: usize) {
 }
 
 #[test]
+fn a_pool_begins_anew_when_an_appeal_took_other_stakes_in_its_block() {
+    for (left, is_right) in [(7, true), (5, false)] {
+        let (mut market, id) = decided(10);
+        let mut pool = market.world.pool();
+        let tx = market.world.pool_tx(&pool, BOB, &appeal(id));
+        pool.admit(&tx).unwrap();
+        leave(&mut market, id, left);
+        market.world.push(&tx).unwrap();
+        assert_eq!(usize::from(market.call(id).appeal.unwrap().size), left);
+        let executed = market.world.next_block();
+        assert_eq!(market.world.tell(&mut pool, &[tx], &executed), is_right, "{left} are left");
+    }
+}
+
+#[test]
 fn a_pool_knows_who_is_eligible_after_the_last_block() {
     let (mut market, id) = decided(10);
     let mut pool = market.world.pool();
