@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_types, reason = "keyed look-ups only, several for each transaction")]
 
 mod admitted;
+mod alone;
 mod retract;
 mod shared;
 mod state;

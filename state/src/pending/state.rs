@@ -342,7 +342,7 @@ impl PendingState {
         (self.base.clone(), Arc::clone(&self.rules), Arc::clone(&self.rankings))
     }
 
-    fn context(&self) -> Context<'_> {
+    pub(super) fn context(&self) -> Context<'_> {
         Context { rankings: Some(&*self.rankings), ..context(&self.rules, self.height) }
     }
 }

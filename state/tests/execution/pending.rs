@@ -307,6 +307,29 @@ fn what_paid_for_something_is_taken_back_after_it() {
 }
 
 #[test]
+fn what_stands_alone_needs_nothing_of_others_that_wait() {
+    let world = world_of_v7();
+    let mut pending = world.pool();
+    let request = world.request_body(ALICE, 1_000, 3);
+    let run = request.agent_run_id().unwrap();
+    let request = admit(&world, &mut pending, ALICE, &request);
+    let claim = world.pool_tx(&pending, MINER, &claim(MINER, run));
+    assert!(!pending.stands_alone(&claim, &[]).unwrap(), "the request waits");
+    let paying = admit(&world, &mut pending, ALICE, &transfer(STRANGER, FUNDS / 2, 0));
+    let before = [request, paying];
+    let more = world.pool_tx(&pending, ALICE, &transfer(BOB, FUNDS / 4, 0));
+    assert!(pending.stands_alone(&more, &before).unwrap());
+    let all = world.pool_tx(&pending, ALICE, &transfer(BOB, FUNDS / 2, 0));
+    assert!(
+        !pending.stands_alone(&all, &before).unwrap(),
+        "what waits of the sender has its money"
+    );
+    let spending = world.pool_tx(&pending, STRANGER, &transfer(BOB, FUNDS / 4, 0));
+    assert!(!pending.stands_alone(&spending, &[]).unwrap(), "the payment waits");
+    assert_eq!(FUNDS / 2, pending.account(STRANGER.address()).unwrap().balance.get());
+}
+
+#[test]
 fn before_v7_nothing_is_taken_back() {
     let world = World::new();
     let mut pending = world.pool();
