@@ -30,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) accepted_ms: u64,
     /// Since when it is where it is, in milliseconds since 1970. Only of a queued one.
     pub(crate) queued_ms: u64,
+    /// How many blocks with room for more had come when it became executable. Only of an executable one.
+    pub(crate) roomy_before: u64,
     /// The journal's segment that holds it.
     pub(crate) segment: Option<u64>,
     /// Whether any segment may hold it.
@@ -62,6 +64,7 @@ impl Entries {
             arrival: self.arrivals,
             accepted_ms: now_ms,
             queued_ms: now_ms,
+            roomy_before: 0,
             segment: None,
             is_journalled: false,
         });

@@ -80,6 +80,18 @@ impl Market {
         Some((offer.nonce, offer.slot))
     }
 
+    /// The base fee of the next block.
+    pub(crate) const fn base_fee(&self) -> u64 {
+        self.lines.base_fee()
+    }
+
+    /// Whether the sender's transactions up to this nonce are offered: none of them waits for the base fee to
+    /// fall, or is one that a block could not take.
+    pub(crate) fn offers_up_to(&self, id: SenderId, nonce: u64) -> bool {
+        let waits = self.lines.first_waiting(id).is_some_and(|first| first.nonce <= nonce);
+        !waits && self.lines.get(id).is_none_or(|line| !line.is_closed_at(nonce))
+    }
+
     /// Whether there is something to offer for the next block.
     pub(crate) fn has_offers(&self) -> bool {
         let highest = self.orders.highest_offering();

@@ -62,6 +62,13 @@ pub trait PricedDraft {
     /// a vote names. Asked only of what is about the validators.
     fn is_late(&self, tx: &CheckedTx) -> bool;
 
+    /// Whether the next block could take the transaction, if it took nothing before it but these of its
+    /// sender.
+    ///
+    /// # Errors
+    /// [`PoolFault`] when the store cannot be read.
+    fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault>;
+
     /// Refuses a transaction that the next block may not take because its base fee is above
     /// [`PricedDraft::highest_base_fee`]. [`PendingLedger::admit`] takes it nevertheless: it waits until
     /// the base fee has fallen.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use types::tx::Subject;
-use types::{Body, Code, Hash, Transaction};
+use types::{Body, Code, Hash, PublicKey, Transaction};
 
 /// Whether a rejection says that its sender has no business with the subject: then the sender's later
 /// transactions about it cannot be right either. (Any other rejection may be about one transaction
@@ -28,6 +28,64 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
     )
 }
 
+/// What only one of several senders can have.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Contested {
+    /// A pending run: it is claimed once, or cancelled.
+    Run(Hash),
+    /// The appeal of a call.
+    Appeal(Hash),
+    /// A validator's key, which is punished once.
+    Key(PublicKey),
+    /// The id of a blob.
+    Blob(String),
+    /// That an agent takes calls, which its owner can end.
+    Agent(Hash),
+}
+
+impl Contested {
+    /// What a transaction takes from all others.
+    fn taken_by(body: &Body) -> Option<Self> {
+        if let Body::AgentClaim(claim) = body {
+            return Some(Self::Run(claim.agent_run_id));
+        }
+        if let Body::AgentCancel(cancel) = body {
+            return Some(Self::Run(cancel.agent_run_id));
+        }
+        if let Body::CallAppeal(appeal) = body {
+            return Some(Self::Appeal(appeal.call_id));
+        }
+        if let Body::Evidence(evidence) = body {
+            return Some(Self::Key(evidence.validator_key));
+        }
+        if let Body::BlobInit(init) = body {
+            return Some(Self::Blob(init.blob_id.clone()));
+        }
+        if let Body::AgentRetire(retire) = body {
+            return Some(Self::Agent(retire.agent_id));
+        }
+        None
+    }
+
+    /// What a transaction that is refused with this code did not get, because another one may have taken it.
+    pub(crate) fn missed_by(tx: &Transaction, code: Code) -> Option<Self> {
+        let agent = if let Body::AgentCall(call) = tx.body() {
+            Some(call.agent_id)
+        } else {
+            agent_of_run(tx)
+        };
+        let contested = agent.map(Self::Agent).or_else(|| Self::taken_by(tx.body()))?;
+        let expected = match &contested {
+            Self::Run(_) => Code::RunNotPending,
+            Self::Appeal(_) => Code::AppealClosed,
+            Self::Key(_) => Code::EvidenceInvalid,
+            Self::Blob(_) => Code::BlobExists,
+            Self::Agent(_) => Code::AgentRetired,
+        };
+        (code == expected).then_some(contested)
+    }
+}
+
 /// The executable transactions about each subject, or how many there are.
 #[derive(Debug, Default)]
 pub(crate) struct Subjects {
@@ -40,10 +98,13 @@ pub(crate) struct Subjects {
     /// Agents, and what is about them.
     agents: BTreeSet<(Hash, Hash)>,
     validators: BTreeSet<Hash>,
+    /// What is taken, and by what.
+    taken: BTreeSet<(Contested, Hash)>,
 }
 
 impl Subjects {
     pub(crate) fn add(&mut self, tx: &Transaction) {
+        self.taken.extend(Contested::taken_by(tx.body()).map(|contested| (contested, tx.hash())));
         if let Some(agent) = agent_of_run(tx) {
             self.agents.insert((agent, tx.hash()));
         }
@@ -71,6 +132,9 @@ impl Subjects {
     }
 
     pub(crate) fn remove(&mut self, tx: &Transaction) {
+        if let Some(contested) = Contested::taken_by(tx.body()) {
+            self.taken.remove(&(contested, tx.hash()));
+        }
         if let Some(agent) = agent_of_run(tx) {
             self.agents.remove(&(agent, tx.hash()));
         }
@@ -130,6 +194,13 @@ impl Subjects {
     /// The executable transactions that are about an agent, requests for runs of it included.
     pub(crate) fn of_agent(&self, id: Hash) -> impl Iterator<Item = Hash> {
         about(&self.agents, id)
+    }
+
+    /// The executable transactions that take what several want.
+    pub(crate) fn takers(&self, contested: Contested) -> impl Iterator<Item = Hash> {
+        let from = (contested, Hash::ZERO);
+        let those = self.taken.range(from.clone()..);
+        those.take_while(move |(other, _)| *other == from.0).map(|(_, tx)| *tx)
     }
 
     /// The executable transactions that are about the validators.

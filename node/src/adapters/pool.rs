@@ -113,6 +113,10 @@ impl PricedDraft for PoolLedger {
         self.0.state.lock().is_late(tx)
     }
 
+    fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault> {
+        self.0.state.lock().stands_alone(tx, before).map_err(PoolFault::new)
+    }
+
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }

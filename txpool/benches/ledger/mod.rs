@@ -38,6 +38,10 @@ impl PricedDraft for Nonces {
         false
     }
 
+    fn stands_alone(&self, _: &CheckedTx, _: &[CheckedTx]) -> Result<bool, PoolFault> {
+        Ok(true)
+    }
+
     fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
         Ok(())
     }

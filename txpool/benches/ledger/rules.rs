@@ -84,6 +84,10 @@ impl PricedDraft for Draft {
         self.draft.is_late(tx)
     }
 
+    fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault> {
+        self.draft.stands_alone(tx, before).map_err(PoolFault::new)
+    }
+
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }

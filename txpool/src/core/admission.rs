@@ -7,6 +7,7 @@ use types::{Account, Address, CheckedTx, Rejection};
 use super::limits::{Newcomer, Room};
 use super::parts::Core;
 use super::rejection::{stale, taken, too_high};
+use super::rivals::Way;
 use crate::entries::EntryPlace;
 use crate::error::PoolFault;
 use crate::ports::{AdmitError, CommittedChain, Extent};
@@ -94,7 +95,7 @@ impl Core {
         check_nonce(tx, nonces)?;
         let next = nonces.next;
         let standing = if tx.nonce() == next {
-            if self.contents.next_held(tx.from()) == Some(next) {
+            if self.has_queued(tx.from(), next) {
                 return Err(taken(next, self.query().account(tx.from())?.nonce).into());
             }
             if origin == Origin::New {
@@ -167,6 +168,12 @@ impl Core {
         if is_near { Ok(()) } else { Err(too_high(tx.nonce(), next, window)) }
     }
 
+    /// Whether the sender's next one waits for the phase of its call, or for what keeps it out to go.
+    fn has_queued(&self, sender: Address, next: u64) -> bool {
+        let sender = self.contents.senders().find(sender);
+        sender.is_some_and(|(_, sender)| sender.queued.contains_key(&next))
+    }
+
     fn nonces(&self, tx: &CheckedTx) -> Result<Nonces, PoolFault> {
         if let Some((_, sender)) = self.contents.senders().find(tx.from()) {
             return Ok(Nonces { committed: sender.committed(), next: sender.next });
@@ -179,23 +186,64 @@ impl Core {
     /// A transaction with the sender's next nonce: executed on the draft, kept until the phase of its call
     /// has come, or refused.
     fn admit_or_hold(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<TxStanding, AdmitError> {
-        match self.admit_next(tx, now_ms) {
-            Ok(()) => Ok(TxStanding::Pending),
+        match self.execute(tx, now_ms) {
+            Ok(()) => {}
             Err(AdmitError::Rejected(reason)) if self.draft.is_early(tx, &reason)? => {
-                self.capacity().room_for(tx, Newcomer::Queued, now_ms)?;
-                self.eviction().make_room(tx, Newcomer::Queued, now_ms);
-                let slot = self.contents.insert_queued(tx, tx.nonce(), now_ms);
-                self.accepted(tx, slot, Half::Queued);
+                self.queue(tx, tx.nonce(), now_ms)?;
                 self.contents.hold(tx);
-                Ok(TxStanding::Queued)
+                return Ok(TxStanding::Queued);
             }
-            Err(error) => Err(error),
+            Err(AdmitError::Rejected(reason)) => {
+                if self.execute_instead(tx, reason, now_ms)? == TxStanding::Queued {
+                    return Ok(TxStanding::Queued);
+                }
+            }
+            Err(fault @ AdmitError::Fault(_)) => return Err(fault),
+        }
+        let (id, slot) = self.contents.insert_pending(tx, now_ms, &self.draft);
+        self.accepted(tx, slot, Half::Pending);
+        // What fails here is for whoever sent it, and has been told to nobody yet: it is looked at
+        // again with the next block.
+        if let Err(fault) = self.promotion().promote(id, now_ms) {
+            tracing::error!(%fault, "a queued transaction could not be executed");
+            self.restless.insert(tx.from());
+        }
+        Ok(TxStanding::Pending)
+    }
+
+    /// Executes a transaction that was refused for `reason` in place of what keeps it out, if that gives way.
+    /// It is queued if that takes longer.
+    fn execute_instead(
+        &mut self,
+        tx: &CheckedTx,
+        reason: Rejection,
+        now_ms: u64,
+    ) -> Result<TxStanding, AdmitError> {
+        let gone = match self.eviction().make_way(tx, &reason, now_ms)? {
+            Way::Barred => return Err(reason.into()),
+            Way::Open(gone) => gone,
+            Way::Opening => {
+                self.queue(tx, tx.nonce(), now_ms)?;
+                self.restless.insert(tx.from());
+                return Ok(TxStanding::Queued);
+            }
+        };
+        match self.execute(tx, now_ms) {
+            Ok(()) => {
+                self.eviction().bury_all(gone, now_ms);
+                Ok(TxStanding::Pending)
+            }
+            Err(error) => {
+                self.contests.fail(tx.from());
+                self.eviction().put_back(gone);
+                Err(error)
+            }
         }
     }
 
-    /// A transaction with the sender's next nonce: executed on the draft, or refused. The rules of
-    /// the ledger come before those of the pool.
-    fn admit_next(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
+    /// Executes a transaction with the sender's next nonce on the draft, for which there is room then, or
+    /// refuses it. The rules of the ledger come before those of the pool.
+    fn execute(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
         match self.capacity().room_for(tx, Newcomer::Executable, now_ms) {
             Ok(Room::Free) => {
                 self.draft.admit(tx)?;
@@ -223,14 +271,6 @@ impl Core {
                 self.draft.check(tx, Extent::Whole)?;
                 return Err(rejection.into());
             }
-        }
-        let (id, slot) = self.contents.insert_pending(tx, now_ms, &self.draft);
-        self.accepted(tx, slot, Half::Pending);
-        // What fails here is for whoever sent it, and has been told to nobody yet: it is looked at
-        // again with the next block.
-        if let Err(fault) = self.promotion().promote(id, now_ms) {
-            tracing::error!(%fault, "a queued transaction could not be executed");
-            self.restless.insert(tx.from());
         }
         Ok(())
     }
@@ -263,6 +303,11 @@ impl Core {
     /// A transaction beyond the sender's next nonce: kept until the gap closes.
     fn enqueue(&mut self, tx: &CheckedTx, next: u64, now_ms: u64) -> Result<(), AdmitError> {
         self.check_queueable(tx, next)?;
+        self.queue(tx, next, now_ms)
+    }
+
+    /// Keeps a transaction in its sender's queue, if there is room.
+    fn queue(&mut self, tx: &CheckedTx, next: u64, now_ms: u64) -> Result<(), AdmitError> {
         self.capacity().room_for(tx, Newcomer::Queued, now_ms)?;
         self.eviction().make_room(tx, Newcomer::Queued, now_ms);
         let slot = self.contents.insert_queued(tx, next, now_ms);

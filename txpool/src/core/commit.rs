@@ -59,7 +59,10 @@
 //! What came before its time waits for a phase of its call (`held`), and is tried again when one begins.
 //!
 //! What waits for the base fee to fall stays on the draft, with its money set aside. So it needs nothing
-//! to come back, and what builds on it needs not be found.
+//! to come back, and what builds on it needs not be found. But it and what its sender sent after it are on the
+//! draft and in no block, so what they take there would be kept from everybody: the run of a claim, the
+//! appeal of a call. If a newcomer that a block could take wants it, they go (`rivals`). For that the pool
+//! counts the blocks that had room for more.
 
 use std::collections::BTreeSet;
 
@@ -70,6 +73,7 @@ use super::parts::Core;
 use super::touched::Touched;
 use crate::entries::EntryPlace;
 use crate::error::PoolFault;
+use crate::market::Market;
 use crate::senders::SenderId;
 
 /// A block that was committed.
@@ -139,7 +143,8 @@ impl Core {
         for call in &block.touched.calls {
             self.restless.extend(self.contents.release(*call));
         }
-        self.contents.follow_base_fee(&self.draft);
+        self.contests.next_block();
+        self.follow_base_fee();
         if self.contents.market().is_some() {
             if is_hit || !block.included.is_empty() {
                 self.contents.reopen();
@@ -149,9 +154,11 @@ impl Core {
         }
         let age_max_ms = self.config.age_max_ms;
         let expired = self.eviction().drop_expired(age_max_ms, slice, now_ms);
-        let answer = expired.and_then(|()| {
+        let left = slice.saturating_sub(learned.count);
+        let left = expired.and_then(|()| self.eviction().drop_doomed(left, now_ms));
+        let answer = left.and_then(|left| {
             if follows {
-                self.rebuild().settle(slice.saturating_sub(learned.count), now_ms).map(drop)
+                self.rebuild().settle(left, now_ms).map(drop)
             } else {
                 self.rebuild().settle_first(slice, now_ms)
             }
@@ -162,6 +169,15 @@ impl Core {
             tracing::error!(%fault, "a pooled transaction could not be executed again");
         }
         Ok(())
+    }
+
+    /// Follows the base fee. It does not rise after a block of which half was left.
+    fn follow_base_fee(&mut self) {
+        let before = self.contents.market().map(Market::base_fee);
+        self.contents.follow_base_fee(&self.draft);
+        if before.is_some() && self.contents.market().map(Market::base_fee) <= before {
+            self.contents.count_roomy_block();
+        }
     }
 
     /// Executes what the block has and the draft has not, at most so many transactions.
@@ -201,6 +217,7 @@ impl Core {
         self.take_included(included.iter().copied());
         self.history.expire(now_ms);
         self.rebuild().begin()?;
+        self.contests.next_block();
         self.contents.follow_base_fee(&self.draft);
         self.contents.reopen();
         self.contents.release_all();

@@ -12,7 +12,7 @@ use crate::market::{Market, Offer, is_favoured, rate};
 use crate::order::{Order, Ready, Seq};
 use crate::senders::{Sender, SenderId, Senders};
 use crate::slab::Slot;
-use crate::subject::Subjects;
+use crate::subject::{Contested, Subjects};
 use crate::tally::{Half, Halves, Status, Tally, Volume};
 
 /// Whether the draft has executed a transaction.
@@ -40,7 +40,12 @@ pub(crate) struct Contents {
     subjects: Subjects,
     /// What waits for a phase of its call.
     held: Held,
+    /// How many blocks had room for more (from v7 on).
+    roomy_blocks: u64,
 }
+
+/// Once so many blocks with room for more have come without a transaction, something keeps it out of blocks.
+const LEFT_OUT_BLOCKS: u64 = 2;
 
 /// Reading.
 impl Contents {
@@ -56,6 +61,7 @@ impl Contents {
             tally: Tally::default(),
             subjects: Subjects::default(),
             held: Held::default(),
+            roomy_blocks: 0,
         }
     }
 
@@ -96,6 +102,31 @@ impl Contents {
     /// Whether there is something that the next block could take.
     pub(super) fn has_offers(&self) -> bool {
         self.market.as_ref().map_or(self.order.len() > 0, Market::has_offers)
+    }
+
+    /// Whether blocks with room for more came without an executable transaction.
+    pub(super) fn is_left_out(&self, entry: &Entry) -> bool {
+        entry.roomy_before.saturating_add(LEFT_OUT_BLOCKS) <= self.roomy_blocks
+    }
+
+    /// Those of other senders that the draft has and that take what several want, the last one first.
+    pub(super) fn takers(&self, contested: Contested, but: Address) -> Vec<Slot> {
+        let slots = self.subjects.takers(contested).filter_map(|hash| self.entries.slot(hash));
+        let settled = slots.filter_map(|slot| Some((self.seq(slot)?, slot)));
+        let settled = settled.filter(|(seq, _)| self.order.is_settled(*seq));
+        let of_others = settled.filter(|(_, slot)| {
+            self.entries.get(*slot).is_some_and(|entry| entry.tx.from() != but)
+        });
+        let mut takers: Vec<(Seq, Slot)> = of_others.collect();
+        takers.sort_unstable_by(|one, other| other.cmp(one));
+        takers.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// What the sender has that is executable, in order, before a nonce: at most so many.
+    pub(super) fn line_before(&self, id: SenderId, nonce: u64, most: usize) -> Vec<CheckedTx> {
+        let pending = self.senders.get(id).into_iter().flat_map(|sender| &sender.pending);
+        let txs = pending.filter_map(|slot| Some(&self.entries.get(*slot)?.tx));
+        txs.take_while(|tx| tx.nonce() < nonce).take(most).cloned().collect()
     }
 
     /// The place of an executable transaction in the order.
@@ -261,6 +292,9 @@ impl Contents {
 
     fn set_place(&mut self, slot: Slot, place: EntryPlace) {
         if let Some(entry) = self.entries.get_mut(slot) {
+            if entry.place == EntryPlace::Queued {
+                entry.roomy_before = self.roomy_blocks;
+            }
             entry.place = place;
         }
     }
@@ -447,6 +481,11 @@ impl Contents {
         for (id, slot) in pending {
             self.offer(id, slot, draft);
         }
+    }
+
+    /// A block had room for more than it has.
+    pub(super) const fn count_roomy_block(&mut self) {
+        self.roomy_blocks = self.roomy_blocks.saturating_add(1);
     }
 
     /// A market without anything in it, if there is a base fee.

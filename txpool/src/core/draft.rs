@@ -46,6 +46,15 @@ impl Draft {
         self.ledger.check_base_fee(tx)
     }
 
+    /// Whether the next block could take the transaction after nothing but these of its sender.
+    pub(super) fn stands_alone(
+        &self,
+        tx: &CheckedTx,
+        before: &[CheckedTx],
+    ) -> Result<bool, PoolFault> {
+        self.ledger.stands_alone(tx, before)
+    }
+
     /// Refuses a transaction of a form that no block takes yet.
     pub(super) fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.ledger.check_form(tx)

@@ -18,6 +18,7 @@ use super::contents::Contents;
 use super::draft::Draft;
 use super::history::History;
 use super::limits::{Capacity, Limits, Newcomer, Room, VICTIMS_MAX};
+use super::rivals::Contests;
 use crate::entries::{Entry, EntryPlace};
 use crate::error::PoolFault;
 use crate::market::{Least, Market, is_outbid};
@@ -28,7 +29,7 @@ use crate::tally::Volume;
 
 /// How often the draft is asked for one newcomer to do without a transaction: those that make room, and
 /// those that go because they build on them.
-const TAKEN_BACK_MAX: usize = 128;
+pub(super) const TAKEN_BACK_MAX: usize = 128;
 /// How many senders are passed over because something else builds on what they have.
 const PASSED_MAX: usize = 16;
 
@@ -45,6 +46,7 @@ pub(super) struct Eviction<'a> {
     pub(super) contents: &'a mut Contents,
     pub(super) draft: &'a mut Draft,
     pub(super) history: &'a mut History,
+    pub(super) contests: &'a mut Contests,
 }
 
 impl Eviction<'_> {
@@ -161,8 +163,20 @@ impl Eviction<'_> {
         gone: &mut Vec<Gone>,
     ) -> Result<bool, PoolFault> {
         let Some(slot) = self.last_pending(id) else { return Ok(false) };
+        self.evict_from(slot, reason, budget, gone)
+    }
+
+    /// Takes an executable transaction out, and before it those of its sender after it and what builds on any
+    /// of these. False if that cannot be done before the next block, or not within the `budget`.
+    pub(super) fn evict_from(
+        &mut self,
+        slot: Slot,
+        reason: &Rejection,
+        budget: &mut usize,
+        gone: &mut Vec<Gone>,
+    ) -> Result<bool, PoolFault> {
+        let Some((_, first)) = self.pending_at(slot) else { return Ok(false) };
         let mut goals = vec![slot];
-        let mut lost = None;
         while let Some(left) = budget.checked_sub(1) {
             let Some(goal) = goals.last().copied() else { return Ok(true) };
             let Some((id, _)) = self.pending_at(goal) else {
@@ -174,24 +188,21 @@ impl Eviction<'_> {
             *budget = left;
             match self.take_back(id, &tx)? {
                 TakenBack::Yes => {
-                    let reason = match lost {
-                        Some(first) => reason.clone().with("after", first),
-                        None => reason.clone(),
-                    };
+                    let reason = reason.clone();
+                    let is_first = last == slot;
+                    let reason = if is_first { reason } else { reason.with("after", first.hash()) };
                     if let Some(entry) = self.contents.take_last_pending(id, last) {
                         gone.push(Gone { entry, reason });
                     }
                 }
                 TakenBack::After(hash) => {
                     let Some(dependent) = self.contents.entries().slot(hash) else { break };
-                    lost.get_or_insert_with(|| tx.hash());
                     goals.push(dependent);
                 }
                 TakenBack::Spent(address) => {
                     let spender = self.contents.senders().find(address).map(|(id, _)| id);
                     let spent = spender.and_then(|id| self.contents.last_settled(id));
                     let Some(spent) = spent else { break };
-                    lost.get_or_insert_with(|| tx.hash());
                     goals.push(spent);
                 }
                 TakenBack::Unknown => break,

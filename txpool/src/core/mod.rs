@@ -12,8 +12,8 @@
 //! `contents` is what is in the pool, in all its indexes; `draft` is the ledger with what is settled
 //! executed on it; `history` is what is told of it; `limits` is how much there may be. An operation
 //! borrows the parts that it needs and changes them through their methods alone: `admission` lets
-//! transactions in, `promotion` takes them from the queues, `evict` makes room, `commit` follows the
-//! chain, `rebuild` executes again what waits, `candidates` chooses for blocks, `query` answers.
+//! transactions in, `promotion` takes them from the queues, `evict` makes room, `rivals` lets what a block
+//! can take displace what none takes, `commit` follows the chain, `rebuild` executes again what waits, `candidates` chooses for blocks, `query` answers.
 
 mod admission;
 mod candidates;
@@ -28,6 +28,7 @@ mod promotion;
 mod query;
 mod rebuild;
 mod rejection;
+mod rivals;
 mod touched;
 
 pub use commit::Committed;

@@ -13,6 +13,7 @@ use super::limits::{Capacity, Limits};
 use super::promotion::Promotion;
 use super::query::Query;
 use super::rebuild::{Rebuild, has_unsettled};
+use super::rivals::Contests;
 use crate::error::PoolFault;
 use crate::journal::Written;
 use crate::market::Offered;
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     pub(super) contents: Contents,
     pub(super) draft: Draft,
     pub(super) history: History,
+    /// What has to go because it keeps others out that a block could take (fork v7).
+    pub(super) contests: Contests,
     /// Whose queue may have something executable since a block or a rebuild.
     pub(super) restless: BTreeSet<Address>,
     /// Whether the draft was built anew for an empty block, and no other block came since (fork v7).
@@ -56,6 +59,7 @@ impl Core {
             history: History::new(&config),
             config,
             draft,
+            contests: Contests::default(),
             restless: BTreeSet::new(),
             was_in_vain: false,
             aged_ms: 0,
@@ -72,8 +76,8 @@ impl Core {
     }
 
     pub(super) const fn eviction(&mut self) -> Eviction<'_> {
-        let Self { limits, contents, draft, history, .. } = self;
-        Eviction { limits, contents, draft, history }
+        let Self { limits, contents, draft, history, contests, .. } = self;
+        Eviction { limits, contents, draft, history, contests }
     }
 
     pub(super) const fn promotion(&mut self) -> Promotion<'_> {
@@ -109,13 +113,15 @@ impl Core {
 
     /// Whether there is something for [`Core::settle`] to do.
     pub(crate) fn has_unsettled(&self) -> bool {
-        has_unsettled(&self.contents, &self.draft, &self.restless)
+        self.contests.has_doomed() || has_unsettled(&self.contents, &self.draft, &self.restless)
     }
 
     /// Executes a slice of what is to be executed again. Answers whether there is more.
     pub(crate) fn settle(&mut self, now_ms: u64) -> Result<bool, PoolFault> {
         let most = self.slice();
-        self.rebuild().settle(most, now_ms)
+        let left = self.eviction().drop_doomed(most, now_ms)?;
+        self.rebuild().settle(left, now_ms)?;
+        Ok(self.has_unsettled())
     }
 
     /// The transactions for a block, in the order in which they are to be executed, without what was
@@ -146,6 +152,7 @@ impl Core {
         let bury = |entry| history.bury(entry, reason.clone(), now_ms);
         let count = self.contents.take_all(&self.draft, bury);
         self.restless.clear();
+        self.contests = Contests::default();
         self.draft.reset()?;
         self.contents.follow_base_fee(&self.draft);
         Ok(count)

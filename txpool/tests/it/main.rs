@@ -15,6 +15,7 @@ mod limits;
 mod market;
 mod model;
 mod queries;
+mod rivals;
 mod slices;
 mod stakes;
 mod support;

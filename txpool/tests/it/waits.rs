@@ -15,7 +15,7 @@ const HOUR: u64 = 3_600_000;
 
 /// A chain whose blocks are so small that four transfers raise the base fee by one, and an empty block
 /// lowers it by one, with rich wallets of these numbers.
-fn small_blocks<const N: usize>(config: Config) -> (World, [Wallet; N]) {
+pub(crate) fn small_blocks<const N: usize>(config: Config) -> (World, [Wallet; N]) {
     let wallets: [Wallet; N] = Wallet::first();
     let filler = filler();
     let mut balances: Vec<_> = wallets.iter().map(|wallet| (wallet, 1_000_000)).collect();
@@ -37,7 +37,7 @@ fn full_block(world: &World) -> Vec<CheckedTx> {
 }
 
 /// Commits a full block: the base fee rises by one.
-fn raise(world: &World) {
+pub(crate) fn raise(world: &World) {
     let full = full_block(world);
     // Unless the pool is full, they come out of it, so that nothing has to be executed again.
     full.iter().for_each(|tx| drop(world.submit(tx)));
@@ -175,7 +175,7 @@ fn however_many_empty_blocks_leave_something_out_the_draft_is_built_anew_once() 
 }
 
 /// Offers everything to a block, commits it, and answers what it has.
-fn build(world: &World) -> Vec<Hash> {
+pub(crate) fn build(world: &World) -> Vec<Hash> {
     let mut block = world.chain.begin();
     let included = world.fill(&mut block, usize::MAX);
     world.commit_block(block);

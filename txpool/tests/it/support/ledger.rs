@@ -288,6 +288,11 @@ impl PricedDraft for TestDraft {
         self.draft.is_late(tx)
     }
 
+    fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault> {
+        self.fail_if_broken()?;
+        self.draft.stands_alone(tx, before)
+    }
+
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.draft.check_base_fee(tx)
     }

@@ -86,7 +86,12 @@ impl World {
 
     /// A pool over a chain with the rules of v8, on which 5,000 are enough for an offer.
     pub(crate) fn v8(balances: &[(&Wallet, u64)]) -> Self {
-        let params = Params { min_bond: Amount::new(5_000), ..params() };
+        Self::v8_with(params(), balances)
+    }
+
+    /// The same on a chain with these parameters.
+    pub(crate) fn v8_with(params: Params, balances: &[(&Wallet, u64)]) -> Self {
+        let params = Params { min_bond: Amount::new(5_000), ..params };
         let forks = Forks { v7: Some(0), v8: Some(0), validator_vote: Some(0), ..Forks::default() };
         let validators = [(&Wallet::new(201), 1)];
         let chain = TestChain::with_forks(params, forks, balances, &validators);
