@@ -69,6 +69,13 @@ pub trait PricedDraft {
     /// [`PoolFault`] when the store cannot be read.
     fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault>;
 
+    /// Refuses a transaction that is not ready to pay the lowest base fee that there can be, so that no
+    /// block takes it.
+    ///
+    /// # Errors
+    /// The rejection, `FEE_ABOVE_MAX`.
+    fn check_lowest_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
+
     /// Refuses a transaction that the next block may not take because its base fee is above
     /// [`PricedDraft::highest_base_fee`]. [`PendingLedger::admit`] takes it nevertheless: it waits until
     /// the base fee has fallen.

@@ -42,6 +42,10 @@ impl PricedDraft for Nonces {
         Ok(true)
     }
 
+    fn check_lowest_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
+        Ok(())
+    }
+
     fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
         Ok(())
     }

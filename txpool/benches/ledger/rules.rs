@@ -88,6 +88,12 @@ impl PricedDraft for Draft {
         self.draft.stands_alone(tx, before).map_err(PoolFault::new)
     }
 
+    fn check_lowest_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        let rules = self.draft.rules();
+        let lowest = rules.price.map_or(0, |_| rules.params.base_fee_floor);
+        fees::check_base_fee(tx, lowest)
+    }
+
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }

@@ -322,6 +322,7 @@ impl Core {
     /// Whether a transaction beyond the sender's next nonce may wait, if there is room.
     fn check_queueable(&self, tx: &CheckedTx, next: u64) -> Result<(), AdmitError> {
         self.draft.check_form(tx)?;
+        self.draft.check_lowest_fee(tx)?;
         let nonce = tx.nonce();
         // The window counts from the last executable nonce, which is one below `next`.
         if nonce.saturating_sub(next) >= self.limits.nonce_window() {

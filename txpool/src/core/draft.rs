@@ -46,6 +46,11 @@ impl Draft {
         self.ledger.check_base_fee(tx)
     }
 
+    /// Refuses a transaction that is not ready to pay the lowest base fee that there can be.
+    pub(super) fn check_lowest_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.ledger.check_lowest_fee(tx)
+    }
+
     /// Whether the next block could take the transaction after nothing but these of its sender.
     pub(super) fn stands_alone(
         &self,

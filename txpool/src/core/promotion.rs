@@ -64,6 +64,11 @@ impl Promotion<'_> {
             self.make_pending(slot, Settled::No);
             return Ok(());
         }
+        if let Err(reason) = self.draft.check_lowest_fee(&tx) {
+            // It would keep those after it out of blocks for as long as it is there.
+            self.history.drop_queued(self.contents, (id, tx.nonce()), reason, now_ms);
+            return Ok(());
+        }
         match self.draft.admit(&tx) {
             Ok(()) => self.make_pending(slot, Settled::Yes),
             Err(AdmitError::Fault(fault)) => return Err(fault),

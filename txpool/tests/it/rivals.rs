@@ -242,6 +242,14 @@ fn what_comes_after_something_that_no_block_takes_gives_way_and_displaces_nobody
     assert!(world.is_pending(&needing[0]));
 }
 
+#[test]
+fn what_no_base_fee_suits_does_not_get_in_front_of_others() {
+    let (world, [a, b]) = small_blocks(Config::default());
+    let never = a.at(1).max_base_fee(9).transfer(&b, 1);
+    assert_eq!(Code::FeeAboveMax, world.rejection(&never));
+    world.queued(&[&a.at(1).max_base_fee(10).transfer(&b, 1)]);
+}
+
 /// A call that its members have decided and that can be appealed, with its requester, on a chain with enough
 /// miners for a second round.
 fn decided_call() -> (World, Wallet, Hash) {

@@ -293,6 +293,10 @@ impl PricedDraft for TestDraft {
         self.draft.stands_alone(tx, before)
     }
 
+    fn check_lowest_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.draft.check_lowest_fee(tx)
+    }
+
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.draft.check_base_fee(tx)
     }
