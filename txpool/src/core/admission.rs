@@ -285,6 +285,10 @@ impl Core {
     ) -> Result<TxStanding, AdmitError> {
         self.draft.check_form(tx)?;
         let room = self.capacity().room_for(tx, Newcomer::Executable, now_ms)?;
+        if room == Room::Dearer {
+            // Nobody knows yet whether its sender can pay what it offers.
+            return Err(self.capacity().pool_full().into());
+        }
         let gone = self.eviction().clear_for(tx, room)?;
         let follows = self.contents.senders().find(tx.from());
         if follows.is_none_or(|(_, sender)| sender.next != tx.nonce()) {

@@ -255,6 +255,22 @@ fn what_is_taken_unseen_and_follows_what_would_have_to_go_for_it_evicts_nobody()
 }
 
 #[test]
+fn what_is_taken_unseen_takes_nobodys_place_however_much_it_offers() {
+    let config = Config { count_max: 4, rebuild_slice: 1, ..Config::default() };
+    let (world, [a, b, c]) = World::v7::<3>(config);
+    let others = [a.at(0).tip(5).turn(None), b.at(0).tip(9).turn(None)];
+    let own = c.each(0..2, |it| it.tip(70).turn(None));
+    world.pending(&others);
+    world.pending(&own);
+    // A block has another transaction with a nonce, so everything is executed again, one by one.
+    world.commit(&[&b.at(0).time(7).turn(None)]);
+    assert!(!world.order().contains(&own[1].hash()));
+    assert_eq!(Code::PoolFull, world.rejection(&c.at(2).tip(70).turn(None)));
+    while world.pool.settle(NOW).unwrap() {}
+    assert!(world.is_pending(&others[0]));
+}
+
+#[test]
 fn what_names_something_evicted_goes_when_a_block_cannot_take_it_and_nothing_else_is_looked_at() {
     let (world, [a, b, c, d]) = of_count(4);
     let parent = a.at(0).turn(None);
