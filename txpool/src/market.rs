@@ -8,7 +8,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::ops::Range;
 
 use crate::order::BlockLimits;
 use crate::senders::SenderId;
@@ -28,7 +27,7 @@ pub use choice::Offered;
 pub(crate) use choice::Wanted;
 pub(crate) use offer::{Least, Offer, Rate, is_favoured, is_outbid, rate};
 
-use choice::Choice;
+use choice::{Choice, Open};
 use kept::Kept;
 use line::Line;
 use lines::{Lines, Moved};
@@ -48,8 +47,11 @@ pub(crate) struct Market {
     orders: Orders,
     /// What has its place in the tenth.
     kept: Kept,
-    /// Senders of whom something is not offered, because a block could not take it.
-    closed: BTreeSet<SenderId>,
+    /// Senders of whom something is not offered, because a block could not take it, by the reopening that ends
+    /// that.
+    closed: BTreeSet<(u64, SenderId)>,
+    /// How often what was missing may have come.
+    reopenings: u64,
     /// By arrival, so the oldest first.
     ages: BTreeMap<u64, Slot>,
 }
@@ -99,17 +101,43 @@ impl Market {
     }
 
     /// A block could not take the transaction: it needs something that is not in the block. It and those
-    /// after it are not offered until [`Market::reopen`].
+    /// after it are not offered until one of the next times that [`Market::reopen`] is called: the more
+    /// often blocks could not take something of the sender, the later.
     pub(crate) fn close(&mut self, id: SenderId, nonce: u64) {
-        self.closed.insert(id);
-        self.change(id, |line, _| {
-            line.closed_from = Some(line.closed_from.map_or(nonce, |from| from.min(nonce)));
-        });
+        let reopenings = self.reopenings;
+        self.change(id, |line, _| line.close(nonce, reopenings));
+        if let Some(line) = self.lines.get(id) {
+            self.closed.insert((line.closed_until, id));
+        }
     }
 
-    /// What was missing may be there now.
+    /// What was missing may be there now: those that have rested for long enough are offered again.
     pub(crate) fn reopen(&mut self) {
-        for id in std::mem::take(&mut self.closed) {
+        self.reopenings = self.reopenings.saturating_add(1);
+        let later = self.closed.split_off(&(self.reopenings.saturating_add(1), 0));
+        for (_, id) in std::mem::replace(&mut self.closed, later) {
+            // The number may be another sender's now, or the sender was refused once more.
+            if self.lines.get(id).is_some_and(|line| line.closed_until <= self.reopenings) {
+                self.open(id);
+            }
+        }
+    }
+
+    /// What is missing may have come for everybody.
+    pub(crate) fn reopen_all(&mut self) {
+        for (_, id) in std::mem::take(&mut self.closed) {
+            self.open(id);
+        }
+    }
+
+    /// Whether something is not offered because a block could not take it.
+    pub(crate) fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// What was missing for the sender may have come.
+    pub(crate) fn open(&mut self, id: SenderId) {
+        if self.lines.get(id).is_some_and(|line| line.closed_from.is_some()) {
             self.change(id, |line, _| line.closed_from = None);
         }
     }
@@ -318,13 +346,14 @@ impl Market {
 
     /// Chooses for a block: those that are worth the most, of equals the earlier ones, but no sender gets
     /// more than its share of it before others that offer the same; and a tenth is for what is favoured
-    /// and executable now, whatever it offers. Of each sender only the places of `open` may be chosen, from the first on.
+    /// and executable now, whatever it offers. Of each sender only the places of `open` may be chosen, from the first on;
+    /// of senders of whom earlier blocks could not take something, only some have a turn in a block.
     /// Not in order.
     pub(crate) fn choose(
         &self,
         wanted: Wanted,
         offered: &mut Offered,
-        open: &dyn Fn(SenderId) -> Range<usize>,
+        open: &Open<'_>,
     ) -> Vec<Slot> {
         let limits = wanted.limits;
         let mut choice = Choice::new(&self.lines, wanted, offered, open);

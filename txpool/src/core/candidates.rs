@@ -23,12 +23,13 @@ pub(super) fn candidates(
         let slots = contents.order().choose(limits, shares, contents.senders().bound());
         return txs(contents, slots);
     };
-    let left_out = offered.clone_left_out();
-    let open = |id| {
-        let sender = contents.senders().get(id).filter(|it| !left_out.contains(&it.address));
-        0..sender.map_or(0, |sender| sender.settled)
+    let left_out = offered.take_left_out();
+    let open = |id| match contents.senders().get(id) {
+        Some(sender) if left_out.contains(&sender.address) => None,
+        sender => Some(0..sender.map_or(0, |sender| sender.settled)),
     };
     let mut slots = market.choose(Wanted { limits, shares }, offered, &open);
+    offered.keep_left_out(left_out);
     slots.sort_by_cached_key(|slot| contents.seq(*slot));
     txs(contents, slots)
 }
@@ -48,7 +49,8 @@ pub(super) fn unsettled_candidates(
     let Some(market) = contents.market() else {
         return order.choose_unsettled(limits, shares, senders.bound());
     };
-    let open = |id| senders.get(id).map_or(0..0, |sender| sender.settled..sender.pending.len());
+    let open =
+        |id| Some(senders.get(id).map_or(0..0, |sender| sender.settled..sender.pending.len()));
     let slots = market.choose(Wanted { limits, shares }, &mut Offered::default(), &open);
     let mut chosen: Vec<_> = slots
         .into_iter()

@@ -149,6 +149,7 @@ impl Core {
             if is_hit || !block.included.is_empty() {
                 self.contents.reopen();
             }
+            self.contents.reopen_for(block.included, block.touched.credits.keys().copied());
             // Executed once more, nothing would be different.
             self.was_in_vain = block.included.is_empty() && (self.was_in_vain || !follows);
         }
@@ -219,7 +220,7 @@ impl Core {
         self.rebuild().begin()?;
         self.contests.next_block();
         self.contents.follow_base_fee(&self.draft);
-        self.contents.reopen();
+        self.contents.reopen_all();
         self.contents.release_all();
         self.restless.extend(self.contents.senders().iter().map(|(_, sender)| sender.address));
         let most = self.config.rebuild_slice.max(1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{Address, CheckedTx, Hash};
+use types::{Address, Body, CheckedTx, Hash};
 
 use super::draft::Draft;
 use crate::Config;
@@ -43,6 +43,9 @@ pub(crate) struct Contents {
     /// How many blocks had room for more (from v7 on).
     roomy_blocks: u64,
 }
+
+/// Of what is about a run, so many transactions at most are offered again when its request is in a block.
+const REOPENED_MAX: usize = 64;
 
 /// Once so many blocks with room for more have come without a transaction, something keeps it out of blocks.
 const LEFT_OUT_BLOCKS: u64 = 2;
@@ -555,6 +558,34 @@ impl Contents {
     pub(super) fn reopen(&mut self) {
         if let Some(market) = &mut self.market {
             market.reopen();
+        }
+    }
+
+    /// Whatever blocks could not take may be valid now.
+    pub(super) fn reopen_all(&mut self) {
+        if let Some(market) = &mut self.market {
+            market.reopen_all();
+        }
+    }
+
+    /// A block has what blocks could not take something without: a payment, or the request for a run.
+    pub(super) fn reopen_for(
+        &mut self,
+        included: &[CheckedTx],
+        paid: impl Iterator<Item = Address>,
+    ) {
+        let Some(market) = self.market.as_mut().filter(|market| market.has_closed()) else {
+            return;
+        };
+        let payees = included.iter().filter_map(|tx| tx.body().payee(tx.from()));
+        for (id, _) in payees.chain(paid).filter_map(|payee| self.senders.find(payee)) {
+            market.open(id);
+        }
+        let requests = included.iter().filter(|tx| matches!(tx.body(), Body::AgentRequest(_)));
+        let runs = requests.filter_map(|tx| tx.body().agent_run_id());
+        let waiting = runs.flat_map(|run| self.subjects.of_run(run).take(REOPENED_MAX));
+        for entry in waiting.filter_map(|hash| self.entries.by_hash(hash)) {
+            market.open(entry.sender);
         }
     }
 

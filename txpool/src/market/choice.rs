@@ -9,7 +9,7 @@ use types::{Address, CheckedTx, Hash};
 use super::line::Line;
 use super::lines::Lines;
 use super::offer::{Offer, Rate, TIPLESS};
-use super::orders::Heads;
+use super::orders::{Head, Heads, Turns};
 use crate::order::{BlockLimits, TX_BYTES_MIN, share_of};
 use crate::senders::SenderId;
 use crate::slab::Slot;
@@ -33,6 +33,11 @@ pub struct Offered {
     left_out: BTreeSet<Address>,
     /// What was not valid in the block, and whose it is.
     refused: Vec<(Address, Hash)>,
+    /// How many senders were offered of whom earlier blocks could not take something.
+    tried_again: usize,
+    /// The last one of the first senders in their order of whom nothing more is offered: in the order of all,
+    /// and in that of the tenth.
+    passed: [Option<Head>; 2],
     /// Whether the pool has nothing more, whatever room there is.
     pub(crate) is_over: bool,
 }
@@ -67,22 +72,45 @@ impl Offered {
         !self.refused.is_empty()
     }
 
-    pub(crate) fn clone_left_out(&self) -> BTreeSet<Address> {
-        self.left_out.clone()
+    /// Of whom nothing more is offered, to be put back by [`Offered::keep_left_out`].
+    pub(crate) fn take_left_out(&mut self) -> BTreeSet<Address> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    pub(crate) fn keep_left_out(&mut self, left_out: BTreeSet<Address>) {
+        self.left_out = left_out;
     }
 }
 
-/// So many senders that have nothing to choose, or nothing that fits, are passed over for one choice.
+/// So many senders that have nothing to choose, or nothing that fits, are passed over for one choice. Those
+/// of whom nothing is offered, or nothing more in this block, do not count.
 const PASSED_MAX: usize = 32_768;
+
+/// So many senders of whom earlier blocks could not take something are tried again in a block: the others
+/// must not wait for them.
+const TRIED_AGAIN_MAX: usize = 1_024;
 
 /// A tenth of a block.
 pub(super) const fn tenth_of(limits: BlockLimits) -> BlockLimits {
     BlockLimits { bytes: limits.bytes / 10, count: limits.count / 10 }
 }
 
+/// Which places of a sender may be chosen; none if nothing of it is offered to this block any more.
+pub(super) type Open<'a> = dyn Fn(SenderId) -> Option<Range<usize>> + 'a;
+
 /// The next transaction of a sender: worth, whether it is within the sender's share, arrival or, in the
 /// tenth, the sender's last turn (the earlier is greater), and its place. The greatest is chosen first.
 type Next = (Rate, bool, Reverse<u64>, SenderId, usize);
+
+/// What came of the next sender's turn.
+enum Turn {
+    /// This may be chosen.
+    Has(Next),
+    /// It has nothing.
+    HasNothing,
+    /// It has no turn in this block any more.
+    Over,
+}
 
 pub(super) struct Choice<'a> {
     lines: &'a Lines,
@@ -91,7 +119,7 @@ pub(super) struct Choice<'a> {
     /// Whether this is about the tenth that is kept for what is favoured. Tips do not count there.
     is_tenth: bool,
     offered: &'a mut Offered,
-    open: &'a dyn Fn(SenderId) -> Range<usize>,
+    open: &'a Open<'a>,
     pub(super) chosen: Vec<Slot>,
 }
 
@@ -100,7 +128,7 @@ impl<'a> Choice<'a> {
         lines: &'a Lines,
         wanted: Wanted,
         offered: &'a mut Offered,
-        open: &'a dyn Fn(SenderId) -> Range<usize>,
+        open: &'a Open<'a>,
     ) -> Self {
         // A share is a part of the block, not of what is left of it.
         let limits = [wanted.limits, tenth_of(wanted.limits)];
@@ -131,10 +159,10 @@ impl<'a> Choice<'a> {
         let base_fee = self.lines.base_fee();
         let mut passed = 0_usize;
         let mut begun: BinaryHeap<Next> = BinaryHeap::new();
-        // Whoever waits costs no more than a look.
-        let mut senders = senders.iter().filter(|head| head.3 >= base_fee).peekable();
+        let mut turns = senders.turns(base_fee, self.passed());
+        let mut is_front = true;
         while room.count > 0 && room.bytes >= TX_BYTES_MIN && passed < PASSED_MAX {
-            let first = senders.peek().map(|head| (head.0.0, true, Reverse(head.1)));
+            let first = turns.peek().map(|(head, _)| (head.0.0, true, Reverse(head.1)));
             let next = begun.peek().map(|next| (next.0, next.1, next.2));
             let (worth, _, _, id, place) = match (first, next) {
                 (None, None) => break,
@@ -142,25 +170,23 @@ impl<'a> Choice<'a> {
                     let Some(next) = begun.pop() else { break };
                     next
                 }
-                (first, _) => {
-                    let Some((_, _, id, _)) = senders.next() else { break };
-                    match self.first_of(*id) {
-                        // Others may be before it: the sender has had its share, or what is left of it
-                        // is worth less than its first one.
-                        Some(next) if Some((next.0, next.1, next.2)) != first => {
-                            begun.push(next);
-                            continue;
-                        }
-                        Some(next) => next,
-                        None => {
-                            passed = passed.saturating_add(1);
-                            continue;
-                        }
+                (first, _) => match self.turn(&mut turns, &mut is_front) {
+                    // Others may be before it: the sender has had its share, or what is left of it
+                    // is worth less than its first one.
+                    Turn::Has(next) if Some((next.0, next.1, next.2)) != first => {
+                        begun.push(next);
+                        continue;
                     }
-                }
+                    Turn::Has(next) => next,
+                    Turn::HasNothing => {
+                        passed = passed.saturating_add(1);
+                        continue;
+                    }
+                    Turn::Over => continue,
+                },
             };
             let Some(line) = self.lines.get(id) else { continue };
-            let last = end(line).min((self.open)(id).end);
+            let last = end(line).min((self.open)(id).map_or(0, |open| open.end));
             let Some(offer) = line.offers.get(place).filter(|_| place < last) else { continue };
             if offer.bytes > room.bytes
                 || offer.highest < base_fee
@@ -211,10 +237,37 @@ impl<'a> Choice<'a> {
         (worth, is_within, Reverse(at), id, place)
     }
 
+    /// Up to which sender nothing more is offered.
+    fn passed(&self) -> Option<Head> {
+        let [of_block, of_tenth] = self.offered.passed;
+        if self.is_tenth { of_tenth } else { of_block }
+    }
+
+    /// The next sender has its turn. While it is at the front, nobody before it has anything more.
+    fn turn(&mut self, turns: &mut Turns<'_>, is_front: &mut bool) -> Turn {
+        let Some((head, was_refused)) = turns.pop() else { return Turn::Over };
+        let id = head.2;
+        let Some(open) = (self.open)(id) else {
+            if *is_front && !was_refused {
+                let [of_block, of_tenth] = &mut self.offered.passed;
+                *(if self.is_tenth { of_tenth } else { of_block }) = Some(head);
+            }
+            return Turn::Over;
+        };
+        *is_front &= was_refused;
+        if was_refused && !self.offered.of_sender.contains_key(&id) {
+            if self.offered.tried_again >= TRIED_AGAIN_MAX {
+                turns.pass_refused();
+                return Turn::Over;
+            }
+            self.offered.tried_again = self.offered.tried_again.saturating_add(1);
+        }
+        self.first_of(id, open).map_or(Turn::HasNothing, Turn::Has)
+    }
+
     /// What of a sender may be chosen first, if there is something.
-    fn first_of(&self, id: SenderId) -> Option<Next> {
+    fn first_of(&self, id: SenderId, open: Range<usize>) -> Option<Next> {
         let line = self.lines.get(id)?;
-        let open = (self.open)(id);
         let taken = self.offered.of_sender.get(&id);
         let place = match taken {
             Some(Taken { next, .. }) => {

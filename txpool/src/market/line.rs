@@ -7,6 +7,9 @@ use super::counts::Counts;
 use super::offer::{Offer, Rate};
 use super::waits::Waits;
 
+/// What blocks could not take rests for 64 reopenings at most.
+const REST_SHIFT_MAX: u32 = 6;
+
 /// One sender's executable transactions, by nonce.
 #[derive(Debug, Default)]
 pub(super) struct Line {
@@ -21,6 +24,10 @@ pub(super) struct Line {
     pub(super) ceilings: VecDeque<Run>,
     /// From this nonce on nothing is offered: a block could not take what has it.
     pub(super) closed_from: Option<u64>,
+    /// Until so many reopenings of all senders, if something is not offered.
+    pub(super) closed_until: u64,
+    /// How often blocks could not take something while the first one was the first.
+    pub(super) refusals: u32,
     /// The keys under which its sender stands in the orders: those of before a change that is going on.
     pub(super) listed: Option<Keys>,
     /// When the first one became the first, counted in such events of all senders: whoever had its turn
@@ -56,6 +63,8 @@ pub(super) struct Keys {
     pub(super) highest: u64,
     /// Whether nothing of the sender is offered.
     pub(super) is_closed: bool,
+    /// How often blocks could not take something of it.
+    pub(super) refusals: u32,
     /// The worst first, the later of equals.
     pub(super) tail: (Rate, Reverse<u64>),
     /// Whether the first one is favoured.
@@ -88,6 +97,7 @@ impl Line {
             head: (Reverse(first.rate), first.arrival),
             highest: first.highest,
             is_closed: self.is_closed_at(first.nonce),
+            refusals: self.refusals,
             tail: (self.lowest()?, Reverse(last.arrival)),
             leads: self.lead > 0,
             since: self.since,
@@ -142,6 +152,15 @@ impl Line {
             bytes: sum.saturating_sub(bytes),
             weight: weight.saturating_sub(bytes.max(least)),
         };
+    }
+
+    /// A block could not take the transaction with this nonce, after so many reopenings. What fails again and
+    /// again is offered ever more rarely.
+    pub(super) fn close(&mut self, nonce: u64, reopenings: u64) {
+        self.closed_from = Some(self.closed_from.map_or(nonce, |from| from.min(nonce)));
+        let rest = 1_u64 << self.refusals.min(REST_SHIFT_MAX);
+        self.refusals = self.refusals.saturating_add(1);
+        self.closed_until = self.closed_until.max(reopenings.saturating_add(rest));
     }
 
     pub(super) fn is_closed_at(&self, nonce: u64) -> bool {

@@ -87,6 +87,7 @@ impl Lines {
         let first_before = first(&line);
         change(&mut line, &mut self.waits);
         if first(&line) != first_before {
+            line.refusals = 0;
             line.since = self.turns;
             self.turns = self.turns.saturating_add(1);
         }

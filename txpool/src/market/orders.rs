@@ -2,6 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::collections::btree_set::{Iter, Range};
+use std::iter::Peekable;
+use std::ops::Bound;
 
 use super::counts::Counts;
 use super::line::Keys;
@@ -10,10 +13,84 @@ use crate::senders::SenderId;
 
 /// The rate and arrival of a sender's first transaction, and the highest base fee for it.
 pub(super) type Head = (Reverse<Rate>, u64, SenderId, u64);
-pub(super) type Heads = BTreeSet<Head>;
 pub(super) type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
 /// The highest base fee for a sender's last transaction, and its place in the order of tails.
 pub(super) type Floors = BTreeSet<(u64, Rate, Reverse<u64>, SenderId)>;
+
+/// The senders of whom something is offered.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    /// Those of whom blocks could take everything so far, the best first.
+    pub(super) fresh: BTreeSet<Head>,
+    /// Those of whom blocks could not take something, the least often refused first.
+    pub(super) refused: BTreeSet<(u32, Head)>,
+}
+
+impl Heads {
+    fn relist(&mut self, before: Option<(u32, Head)>, now: Option<(u32, Head)>) {
+        if before == now {
+            return;
+        }
+        match before {
+            Some((0, head)) => drop(self.fresh.remove(&head)),
+            Some(refused) => drop(self.refused.remove(&refused)),
+            None => {}
+        }
+        match now {
+            Some((0, head)) => drop(self.fresh.insert(head)),
+            Some(refused) => drop(self.refused.insert(refused)),
+            None => {}
+        }
+    }
+
+    /// The senders that do not wait at this base fee, and of the fresh ones those after `after`.
+    pub(super) fn turns(&self, base_fee: u64, after: Option<Head>) -> Turns<'_> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let fresh = self.fresh.range((from, Bound::Unbounded)).peekable();
+        Turns { base_fee, fresh, refused: Some(self.refused.iter().peekable()) }
+    }
+}
+
+/// Goes through the senders of whom something is offered: of the next fresh one and the next one that was
+/// refused the better one first.
+pub(super) struct Turns<'a> {
+    base_fee: u64,
+    fresh: Peekable<Range<'a, Head>>,
+    refused: Option<Peekable<Iter<'a, (u32, Head)>>>,
+}
+
+impl Turns<'_> {
+    /// The next sender, and whether it was refused. Whoever waits costs no more than a look.
+    pub(super) fn peek(&mut self) -> Option<(Head, bool)> {
+        let base_fee = self.base_fee;
+        while self.fresh.next_if(|head| head.3 < base_fee).is_some() {}
+        let fresh = self.fresh.peek().map(|head| **head);
+        let Some(again) = &mut self.refused else { return Some((fresh?, false)) };
+        while again.next_if(|(_, head)| head.3 < base_fee).is_some() {}
+        let refused = again.peek().map(|(_, head)| *head);
+        match (fresh, refused) {
+            (Some(fresh), Some(refused)) if fresh > refused => Some((refused, true)),
+            (Some(fresh), _) => Some((fresh, false)),
+            (None, refused) => Some((refused?, true)),
+        }
+    }
+
+    /// Goes past the next sender.
+    pub(super) fn pop(&mut self) -> Option<(Head, bool)> {
+        let (head, was_refused) = self.peek()?;
+        if !was_refused {
+            self.fresh.next();
+        } else if let Some(again) = &mut self.refused {
+            again.next();
+        }
+        Some((head, was_refused))
+    }
+
+    /// Nobody that was refused has a turn any more.
+    pub(super) fn pass_refused(&mut self) {
+        self.refused = None;
+    }
+}
 
 /// The senders with something executable, by what they offer.
 #[derive(Debug, Default)]
@@ -64,9 +141,14 @@ impl Orders {
     /// that joins others of its sender moves the sender in one or two of them.
     pub(super) fn relist(&mut self, id: SenderId, before: Option<Keys>, now: Option<Keys>) {
         let head = |keys: Keys| (keys.head.0, keys.head.1, id, keys.highest);
-        move_in(&mut self.heads, before.map(head), now.map(head));
-        let lead = |keys: Keys| keys.leads.then(|| tipless(head(keys), keys.since));
-        move_in(&mut self.leads, before.and_then(lead), now.and_then(lead));
+        // What is closed is not looked at.
+        let open = |keys: Keys| (!keys.is_closed).then(|| (keys.refusals, head(keys)));
+        self.heads.relist(before.and_then(open), now.and_then(open));
+        let lead = |keys: Keys| {
+            let (refusals, head) = open(keys).filter(|_| keys.leads)?;
+            Some((refusals, tipless(head, keys.since)))
+        };
+        self.leads.relist(before.and_then(lead), now.and_then(lead));
         let offered = |keys: Keys| (!keys.is_closed).then_some(keys.highest);
         self.count_offering(before.and_then(offered), now.and_then(offered));
         let tail = |keys: Keys| (!keys.is_kept).then_some((keys.tail.0, keys.tail.1, id));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::counts::Counts;
 use super::line::{Keys, Part};
-use super::orders::tipless;
+use super::orders::{Head, Heads, tipless};
 use super::*;
 
 /// A tenth that few transactions fill.
@@ -32,6 +32,20 @@ impl Line {
     }
 }
 
+impl Heads {
+    fn has(&self, refusals: u32, head: Head) -> bool {
+        if refusals == 0 {
+            self.fresh.contains(&head)
+        } else {
+            self.refused.contains(&(refusals, head))
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.fresh.len().saturating_add(self.refused.len())
+    }
+}
+
 impl Market {
     /// Counts everything from scratch.
     fn assert_counted(&self) {
@@ -41,14 +55,14 @@ impl Market {
         for (id, line) in self.lines.iter() {
             let counted @ Part { bytes, weight, .. } = line.counted(self.kept.least());
             assert_eq!(counted, line.kept);
-            let Some(Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth }) =
-                line.listed.filter(|listed| Some(*listed) == line.keys())
-            else {
+            let Some(keys) = line.listed.filter(|listed| Some(*listed) == line.keys()) else {
                 unreachable!("no line is empty, and each is listed where it stands")
             };
+            let Keys { head, highest, is_closed, refusals, tail, floor, .. } = keys;
+            let Keys { leads, since, is_kept, tenth, .. } = keys;
             let head = (head.0, head.1, id, highest);
-            assert!(self.orders.heads.contains(&head));
-            assert_eq!(leads, self.orders.leads.contains(&tipless(head, since)));
+            assert_eq!(!is_closed, self.orders.heads.has(refusals, head));
+            assert_eq!(!is_closed && leads, self.orders.leads.has(refusals, tipless(head, since)));
             if !is_closed {
                 offering.add(highest, 1);
             }
@@ -95,7 +109,9 @@ impl Market {
         };
         assert_eq!(lines().any(|line| is_offered(&line)), self.has_offers());
         assert_eq!(self.ages.len(), offers);
-        assert_eq!(self.orders.heads.len(), self.lines.iter().count());
+        let all_open =
+            lines().filter(|line| line.keys().is_some_and(|keys| !keys.is_closed)).count();
+        assert_eq!(self.orders.heads.len(), all_open);
         let all_kept = lines().filter(|line| line.is_kept()).count();
         assert_eq!(self.orders.tails.len().saturating_add(all_kept), self.lines.iter().count());
     }
@@ -256,7 +272,7 @@ proptest! {
         // With fewer than ten places, a tenth is none.
         let limits = BlockLimits { bytes: usize::MAX, count };
         let wanted = Wanted { limits, shares: 1 };
-        let open = |id: SenderId| 0..lists[id].len();
+        let open = |id: SenderId| Some(0..lists[id].len());
         let mut chosen = market.choose(wanted, &mut Offered::default(), &open);
         let is_ready = |(id, offer): &(SenderId, &Offer)| {
             offer.highest >= market.lines.base_fee()
@@ -272,7 +288,13 @@ proptest! {
         let mut best: Vec<Slot> = best.into_iter().take(count).map(|(_, _, slot)| slot).collect();
         chosen.sort_unstable();
         best.sort_unstable();
-        prop_assert_eq!(best, chosen);
+        // Of those that blocks refused, the least often refused comes first.
+        let refusals = market.orders.heads.refused.iter().map(|(refusals, _)| *refusals);
+        if refusals.collect::<BTreeSet<_>>().len() > 1 {
+            prop_assert_eq!(best.len(), chosen.len());
+        } else {
+            prop_assert_eq!(best, chosen);
+        }
 
         // Once all places are given away, nobody who could have more has less than others.
         let room = Volume { count: usize::MAX, bytes: usize::MAX };
@@ -287,4 +309,92 @@ proptest! {
             prop_assert_eq!(None, market.givers(Some(*id), bytes), "{}", weight);
         }
     }
+}
+
+/// A sender's only transaction, which came when `id` others had come.
+fn single(id: SenderId, rate: Rate) -> Offer {
+    let arrival = u64::try_from(id).unwrap();
+    Offer { slot: id, nonce: 0, arrival, bytes: 300, rate, highest: u64::MAX, is_favoured: false }
+}
+
+/// A market in which so many senders have one transaction each that offers a little, and one more sender has
+/// one that offers nothing.
+fn crowded(count: usize) -> Market {
+    let mut market = market();
+    (0..count).for_each(|id| market.push(id, single(id, 1)));
+    market.push(count, single(count, 0));
+    market
+}
+
+fn chosen(market: &Market, count: usize, is_left_out: &dyn Fn(SenderId) -> bool) -> Vec<Slot> {
+    let wanted = Wanted { limits: BlockLimits { bytes: usize::MAX, count }, shares: 1 };
+    let open = |id: SenderId| (!is_left_out(id)).then_some(0..1);
+    market.choose(wanted, &mut Offered::default(), &open)
+}
+
+/// More than are passed over for one choice.
+const MANY: usize = 33_000;
+
+#[test]
+fn whoever_has_nothing_for_a_block_keeps_nobody_out_of_it() {
+    let mut market = crowded(MANY);
+    assert_eq!(vec![MANY], chosen(&market, 10, &|id| id < MANY), "the others were offered before");
+    (0..MANY).for_each(|id| market.close(id, 0));
+    assert_eq!(vec![MANY], chosen(&market, 10, &|_| false));
+    market.assert_counted();
+}
+
+#[test]
+fn those_that_were_offered_and_left_out_are_looked_at_once() {
+    let market = crowded(MANY);
+    let wanted = Wanted { limits: BlockLimits { bytes: usize::MAX, count: 5_000 }, shares: 1 };
+    let (mut offered, mut left_out) = (Offered::default(), BTreeSet::new());
+    let looks = std::cell::Cell::new(0_usize);
+    for _ in 0..=MANY / 5_000 {
+        let open = |id: SenderId| {
+            looks.set(looks.get() + 1);
+            (!left_out.contains(&id)).then_some(0..1)
+        };
+        let some = market.choose(wanted, &mut offered, &open);
+        assert!(!some.is_empty());
+        left_out.extend(some);
+    }
+    assert!(left_out.contains(&MANY));
+    assert!(looks.get() < 5 * MANY, "{} looks", looks.get());
+}
+
+#[test]
+fn of_those_that_blocks_refused_only_some_are_tried_in_a_block() {
+    let mut market = crowded(MANY);
+    (0..MANY).for_each(|id| market.close(id, 0));
+    market.reopen();
+    let chosen = chosen(&market, MANY, &|_| false);
+    assert_eq!(1_025, chosen.len());
+    assert!(chosen.contains(&MANY), "who was never refused");
+}
+
+#[test]
+fn what_blocks_refuse_again_and_again_rests_ever_longer() {
+    let mut market = crowded(1);
+    let mut rests = Vec::new();
+    for _ in 0..9 {
+        market.close(0, 0);
+        let rest = (1..).find(|_| {
+            market.reopen();
+            chosen(&market, 2, &|_| false).contains(&0)
+        });
+        rests.extend(rest);
+        market.assert_counted();
+    }
+    assert_eq!(vec![1, 2, 4, 8, 16, 32, 64, 64, 64], rests);
+    // Once it has another first transaction, nothing is known of that.
+    market.push(0, Offer { nonce: 1, arrival: 9, ..single(0, 1) });
+    market.remove(0, 0, 0);
+    market.close(0, 1);
+    market.reopen();
+    assert!(!chosen(&market, 2, &|_| false).is_empty());
+    market.close(1, 0);
+    market.close(1, 0);
+    market.open(1);
+    assert!(chosen(&market, 2, &|_| false).contains(&1), "what it needs has come");
 }

@@ -218,6 +218,33 @@ fn what_a_block_could_not_take_is_offered_again_after_a_block_that_has_something
 }
 
 #[test]
+fn what_blocks_cannot_take_rests_ever_longer_unless_what_it_needs_is_in_a_block() {
+    let (world, [a, b]) = small_blocks(Config::default());
+    let poor = Wallet::new(50);
+    let paying = a.at(0).max_base_fee(10).transfer(&poor, 500_000);
+    let spending = poor.at(0).tip(9).turn(None);
+    world.pending(&[&paying, &spending]);
+    (0..8).for_each(|_| raise(&world));
+    let is_offered = || world.order().contains(&spending.hash());
+    let turns = b.each(0..3, |it| it.turn(None));
+    for turns in [&turns[..1], &turns[1..]] {
+        assert_eq!(Vec::<Hash>::new(), build(&world));
+        for (place, turn) in turns.iter().enumerate() {
+            assert!(!is_offered(), "{place}");
+            world.commit(&[turn]);
+        }
+        assert!(is_offered());
+    }
+    assert_eq!(Vec::<Hash>::new(), build(&world));
+    while !world.order().contains(&paying.hash()) {
+        world.commit_empty();
+    }
+    assert!(!is_offered());
+    world.commit(&[&paying]);
+    assert!(is_offered());
+}
+
+#[test]
 fn a_step_that_pays_for_bytes_waits_as_others_do() {
     let (world, [a, b]) = small_blocks(Config::default());
     let (request, large) = (a.at(0).request(), "x".repeat(3_000));
