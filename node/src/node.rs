@@ -218,6 +218,8 @@ async fn start_stages(spec: NodeSpec, log: LogControl) -> Result<Running, StartE
     let health = watch(&parts, &home, &config, (&peers, held_back), &mut registry);
 
     let stop = supervisor.stage("rpc");
+    let relay = Arc::clone(&parts.bus).relay(stop.clone());
+    supervisor.spawn_in("rpc", threads.interfaces(), "relay", relay);
     let told = Told { readiness: Arc::clone(&health), stop: stop.clone() };
     let operator = Operator {
         log,
@@ -486,8 +488,8 @@ fn open_parts(
     let (chain, maker) = offering(chain, home, config);
     let chain = Arc::new(chain);
     let wake = Arc::<Wake>::default();
-    let pool_events_max = config.rpc.limits.pool_events_max;
-    let bus = Arc::new(EventBus::new(chain.tip().height, pool_events_max, Arc::clone(&wake)));
+    let kept = config.rpc.limits.pool_events();
+    let bus = Arc::new(EventBus::new(chain.tip().height, kept, Arc::clone(&wake)));
     let pending = Arc::new(Pending::new(Arc::clone(&chain))?);
     let rules = chain.spec().static_rules();
     let ports = txpool::Ports {

@@ -11,7 +11,7 @@
 //!            gossip-serve, gossip-blocks,
 //!            gossip-pull, announce, peers,
 //!            watch, earlier-votes, evidence
-//! rpc        rpc, metrics, admin, systemd            first
+//! rpc        rpc, metrics, admin, systemd, relay     first
 //! ```
 //!
 //! The tasks of consensus and of rpc run on threads of their own (`threads.rs`), all others on the

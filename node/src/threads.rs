@@ -6,7 +6,8 @@
 //! consensus    engine, its network, its loop; executing,         validators; nobody else
 //!              validating, building, committing blocks;
 //!              the guard's writes; catching up
-//! interfaces   JSON-RPC, REST, streams; their reads              everybody
+//! interfaces   JSON-RPC, REST, streams; their reads; telling     everybody
+//!              subscribers what happens
 //! main         everything else: pool, gossip, journal,           clients that send, peers
 //!              snapshots, supervision
 //! ```

@@ -6,6 +6,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::ports::FeedBounds;
+
 /// Where the node listens and how much it takes from clients.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -117,6 +119,8 @@ pub struct Limits {
     /// Pool events kept for a subscriber that reads slowly; beyond, the oldest are lost and
     /// the subscriber is told how many.
     pub pool_events_max: u32,
+    /// Memory for these events, with their transactions; beyond, the oldest are lost as well.
+    pub pool_events_bytes_max: u32,
     /// Blocks that a live subscriber may fall behind the tip before its subscription is closed.
     pub subscription_lag_blocks_max: u64,
     /// How long a request's head may take, and how long a connection may stay idle.
@@ -154,6 +158,7 @@ impl Default for Limits {
             streams_max: 128,
             waiting_calls_max: 4_096,
             pool_events_max: 4_096,
+            pool_events_bytes_max: 16 * 1024 * 1024,
             subscription_lag_blocks_max: 1_000,
             head_timeout_ms: 30_000,
             body_timeout_ms: 30_000,
@@ -177,6 +182,16 @@ impl Limits {
             faults.push(("ping_interval_ms", "expected 1 millisecond or more"));
         }
         faults
+    }
+
+    /// What is kept of the pool's events.
+    #[must_use]
+    pub fn pool_events(&self) -> FeedBounds {
+        let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+        FeedBounds {
+            events_max: size(self.pool_events_max),
+            bytes_max: size(self.pool_events_bytes_max),
+        }
     }
 
     pub(crate) const fn head_timeout(&self) -> Duration {

@@ -12,6 +12,7 @@ mod chain;
 mod directory;
 mod facts;
 mod fault;
+mod feed;
 mod handles;
 mod market;
 mod node;
@@ -32,6 +33,7 @@ pub use chain::{
 pub use directory::{Directory, MinerEntry};
 pub use facts::ChainFacts;
 pub use fault::{Missing, PortFault};
+pub use feed::{Feed, FeedBounds, FeedError, Feeder};
 pub use handles::Ports;
 pub use market::{CallEstimate, CallWish, HeldElection, Market};
 pub use node::{

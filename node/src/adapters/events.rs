@@ -1,40 +1,68 @@
 //! What happens, for subscribers, for peers and for the pace of blocks: committed heights and events
 //! of the pool.
+//!
+//! ```text
+//! pool, under its lock ──▶ line ──▶ announce (main threads) ──▶ peers
+//!                      └─▶ line ─┐
+//!                                ├─▶ relay (threads of the interfaces) ──▶ feeds, heights ──▶ subscribers
+//! consensus ──▶ height ──────────┘
+//! ```
+//!
+//! Whoever commits a block or changes the pool wakes two tasks at most. The relay wakes all others:
+//! strangers decide how many there are.
 
+mod line;
+
+use std::future::Future;
 use std::sync::Arc;
 
-use rpc::ports::{DroppedTx, Events, PoolEvent, PoolStanding};
-use tokio::sync::{broadcast, watch};
+use parking_lot::{Mutex, RwLock};
+use rpc::ports::{DroppedTx, Events, Feed, FeedBounds, Feeder, PoolEvent, PoolStanding};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use txpool::TxStanding;
 use types::CheckedTx;
 
+use crate::fault::NodeFault;
 use crate::pace::Wake;
+pub(crate) use line::{Exit, Next};
+use line::{Line, line};
 
 /// Dropped transactions that whoever waits for them may fall behind before it loses the oldest.
-const DROPS_KEPT: usize = 4_096;
+const DROPS_KEPT: FeedBounds = FeedBounds { events_max: 4_096, bytes_max: 16 * 1024 * 1024 };
+/// Events that the relay passes on before it wakes those who listen.
+const RELAYED_TOGETHER: usize = 256;
 
 /// The one source of all events.
 #[derive(Debug)]
 pub(crate) struct EventBus {
+    /// The height as consensus tells it, to the relay alone.
     committed: watch::Sender<u64>,
-    accepted: broadcast::Sender<CheckedTx>,
-    pool: broadcast::Sender<PoolEvent>,
-    dropped: broadcast::Sender<Arc<DroppedTx>>,
+    /// The height as the relay tells it.
+    relayed: watch::Sender<u64>,
+    /// To the task that announces transactions to peers, once there is one.
+    accepted: RwLock<Option<Line<CheckedTx>>>,
+    /// To the relay.
+    happened: Line<PoolEvent>,
+    exit: Mutex<Option<Exit<PoolEvent>>>,
+    pool: Feeder<PoolEvent>,
+    dropped: Feeder<Arc<DroppedTx>>,
     wake: Arc<Wake>,
 }
 
 impl EventBus {
-    /// A bus at this height; `wake` is told when a block may be due. A subscriber may fall
-    /// `pool_events_max` events of the pool behind before it loses the oldest.
-    pub(crate) fn new(height: u64, pool_events_max: u32, wake: Arc<Wake>) -> Self {
-        let kept = usize::try_from(pool_events_max).unwrap_or(usize::MAX);
-        // A channel has at least one place, and no more than half of what can be addressed.
-        let kept = kept.clamp(1, usize::MAX / 2);
+    /// A bus at this height; `wake` is told when a block may be due. So much is kept of the pool's events for
+    /// subscribers that fall behind.
+    pub(crate) fn new(height: u64, kept: FeedBounds, wake: Arc<Wake>) -> Self {
+        let (happened, exit) = line();
         Self {
             committed: watch::Sender::new(height),
-            accepted: broadcast::Sender::new(kept),
-            pool: broadcast::Sender::new(kept),
-            dropped: broadcast::Sender::new(DROPS_KEPT),
+            relayed: watch::Sender::new(height),
+            accepted: RwLock::default(),
+            happened,
+            exit: Mutex::new(Some(exit)),
+            pool: Feeder::new(kept),
+            dropped: Feeder::new(DROPS_KEPT),
             wake,
         }
     }
@@ -44,24 +72,93 @@ impl EventBus {
         self.committed.send_replace(height);
     }
 
-    /// The transactions that the pool accepts from now on. A receiver that falls behind loses the
-    /// oldest.
-    pub(crate) fn accepted(&self) -> broadcast::Receiver<CheckedTx> {
-        self.accepted.subscribe()
+    /// The transactions that the pool accepts from now on, for the one task that announces them to peers.
+    pub(crate) fn accepted(&self) -> Exit<CheckedTx> {
+        let (line, exit) = line();
+        *self.accepted.write() = Some(line);
+        exit
+    }
+
+    /// Tells subscribers what happens, until asked to stop. There is one such task.
+    pub(crate) fn relay(
+        self: Arc<Self>,
+        stop: CancellationToken,
+    ) -> impl Future<Output = Result<(), NodeFault>> {
+        let exit = self.exit.lock().take();
+        async move {
+            let Some(exit) = exit else {
+                stop.cancelled().await;
+                return Ok(());
+            };
+            stop.run_until_cancelled(self.relay_from(exit)).await;
+            Ok(())
+        }
+    }
+
+    async fn relay_from(&self, mut exit: Exit<PoolEvent>) {
+        let mut committed = self.committed.subscribe();
+        self.relayed.send_replace(*committed.borrow_and_update());
+        loop {
+            tokio::select! {
+                next = exit.next() => {
+                    let Some(next) = next else { return };
+                    self.pass_on(next, &mut exit);
+                }
+                changed = committed.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let height = *committed.borrow_and_update();
+                    // First what the pool did before.
+                    if let Some(next) = exit.here() {
+                        self.pass_on(next, &mut exit);
+                    }
+                    self.relayed.send_replace(height);
+                }
+            }
+            // There may be no end of events.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Passes on this and what else is here, as far as it goes at once.
+    fn pass_on(&self, first: Next<PoolEvent>, exit: &mut Exit<PoolEvent>) {
+        self.add(first);
+        for _ in 1..RELAYED_TOGETHER {
+            let Some(next) = exit.here() else { break };
+            self.add(next);
+        }
+        self.dropped.tell();
+        self.pool.tell();
+    }
+
+    fn add(&self, Next { lost, item }: Next<PoolEvent>) {
+        if lost > 0 {
+            self.pool.lose(lost);
+            // There may have been dropped ones among them.
+            self.dropped.lose(lost);
+        }
+        let Some(event) = item else { return };
+        let bytes = event.memory_bytes();
+        if let PoolEvent::Dropped(dropped) = &event {
+            self.dropped.push(bytes, Arc::clone(dropped));
+        }
+        self.pool.push(bytes, event);
     }
 }
 
 impl Events for EventBus {
     fn committed(&self) -> watch::Receiver<u64> {
-        self.committed.subscribe()
+        self.relayed.subscribe()
     }
 
-    fn pool(&self) -> broadcast::Receiver<PoolEvent> {
-        self.pool.subscribe()
+    fn pool(&self) -> Feed<PoolEvent> {
+        // What is under way to the relay is older than this listener.
+        self.pool.listen_from(|| self.happened.end())
     }
 
-    fn dropped(&self) -> broadcast::Receiver<Arc<DroppedTx>> {
-        self.dropped.subscribe()
+    fn dropped(&self) -> Feed<Arc<DroppedTx>> {
+        self.dropped.listen()
     }
 }
 
@@ -72,36 +169,40 @@ pub(crate) fn dropped(dropped: &txpool::Dropped) -> Arc<DroppedTx> {
 }
 
 /// Where an accepted transaction stands in the words of the interfaces.
-const fn told(standing: TxStanding) -> PoolStanding {
+const fn standing_of(standing: TxStanding) -> PoolStanding {
     match standing {
         TxStanding::Pending | TxStanding::Included => PoolStanding::Pending,
         TxStanding::Queued => PoolStanding::Queued,
     }
 }
 
+/// An event in the words of the interfaces, if they tell of it.
+fn told(event: txpool::PoolEvent) -> Option<PoolEvent> {
+    match event {
+        txpool::PoolEvent::Accepted { tx, standing } => {
+            Some(PoolEvent::Accepted { tx, standing: standing_of(standing) })
+        }
+        txpool::PoolEvent::Dropped(it) => Some(PoolEvent::Dropped(dropped(&it))),
+        txpool::PoolEvent::Promoted(_) | txpool::PoolEvent::Demoted(_) => None,
+    }
+}
+
 impl txpool::ports::EventSink for EventBus {
     // Nobody listening is no trouble to any of these.
     fn publish(&self, events: Vec<txpool::PoolEvent>) {
-        let is_announced = self.accepted.receiver_count() > 0;
-        let is_subscribed = self.pool.receiver_count() > 0;
-        for event in events {
-            match event {
-                txpool::PoolEvent::Accepted { tx, standing } => {
-                    if is_subscribed {
-                        let (tx, standing) = (tx.clone(), told(standing));
-                        drop(self.pool.send(PoolEvent::Accepted { tx, standing }));
-                    }
-                    if is_announced {
-                        drop(self.accepted.send(tx));
-                    }
+        let announced = self.accepted.read();
+        let is_heard = self.pool.listeners() > 0;
+        for event in events.into_iter().filter_map(told) {
+            let bytes = event.memory_bytes();
+            if let PoolEvent::Accepted { tx, .. } = &event {
+                if let Some(line) = &*announced {
+                    line.put(bytes, tx.clone());
                 }
-                txpool::PoolEvent::Dropped(it) => {
-                    let it = dropped(&it);
-                    drop(self.dropped.send(Arc::clone(&it)));
-                    drop(self.pool.send(PoolEvent::Dropped(it)));
+                if !is_heard {
+                    continue;
                 }
-                txpool::PoolEvent::Promoted(_) | txpool::PoolEvent::Demoted(_) => {}
             }
+            self.happened.put(bytes, event);
         }
     }
 
@@ -111,40 +212,4 @@ impl txpool::ports::EventSink for EventBus {
 }
 
 #[cfg(test)]
-mod tests {
-    //! Who hears what.
-
-    use tokio::sync::broadcast::error::TryRecvError;
-    use txpool::ports::EventSink as _;
-    use types::{Code, Rejection};
-
-    use super::*;
-    use crate::ingest::testing::{World, transfer};
-
-    #[test]
-    fn peers_hear_of_what_is_accepted_and_subscribers_of_drops_too() {
-        let bus = EventBus::new(0, 16, Arc::default());
-        let tx = World::new().checked(&transfer(0, 0, 1));
-        let accepted = |standing| txpool::PoolEvent::Accepted { tx: tx.clone(), standing };
-        let reason = Rejection::new(Code::PoolFull, "pool", "full", "room");
-        let dropped = txpool::Dropped { tx: tx.clone(), reason: reason.clone(), at_ms: 7 };
-        let dropped = || txpool::PoolEvent::Dropped(Arc::new(dropped.clone()));
-
-        let mut peers = bus.accepted();
-        let promoted = txpool::PoolEvent::Promoted(tx.clone());
-        bus.publish(vec![accepted(TxStanding::Pending), dropped(), promoted]);
-        assert_eq!(Ok(tx.clone()), peers.try_recv());
-        assert_eq!(Err(TryRecvError::Empty), peers.try_recv());
-
-        let mut subscriber = bus.pool();
-        bus.publish(vec![accepted(TxStanding::Pending), accepted(TxStanding::Queued), dropped()]);
-        assert_eq!([Ok(tx.clone()), Ok(tx.clone())], [peers.try_recv(), peers.try_recv()]);
-        for standing in [PoolStanding::Pending, PoolStanding::Queued] {
-            let told = PoolEvent::Accepted { tx: tx.clone(), standing };
-            assert_eq!(Ok(told), subscriber.try_recv());
-        }
-        let told = DroppedTx { tx, reason, at: 7 };
-        assert_eq!(Ok(PoolEvent::Dropped(Arc::new(told))), subscriber.try_recv());
-        assert_eq!(Err(TryRecvError::Empty), subscriber.try_recv());
-    }
-}
+mod tests;

@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use p2p::ports::{Listing, Outcome};
 use p2p::{Handle, SignedTx};
 use parking_lot::Mutex;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 use txpool::{Accepted, Pool};
 use types::{Address, Code, Hash};
 
-use crate::adapters::events::EventBus;
+use crate::adapters::events::{EventBus, Next};
 use crate::chain::NodeChain;
 use crate::fault::NodeFault;
 use crate::ingest::{Answer, IngestError, IngestHandle, Origin, Text};
@@ -202,15 +202,14 @@ pub(crate) async fn announce(
 ) -> Result<(), NodeFault> {
     let mut accepted = bus.accepted();
     let work = async {
-        loop {
-            match accepted.recv().await {
-                Ok(tx) => handle.announce(SignedTx::from(&tx)),
-                // Peers pull what was not told.
-                Err(RecvError::Lagged(lost)) => {
-                    handle.counters().unpublished.inc_by(lost);
-                }
-                Err(RecvError::Closed) => return,
+        while let Some(Next { lost, item }) = accepted.next().await {
+            // Peers pull what was not told.
+            handle.counters().unpublished.inc_by(lost);
+            if let Some(tx) = item {
+                handle.announce(SignedTx::from(&tx));
             }
+            // There may be no end of them.
+            consume_budget().await;
         }
     };
     stop.run_until_cancelled(work).await;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use types::CheckedTx;
 
-use super::{DroppedTx, PortFault};
+use super::{DroppedTx, Feed, PortFault};
 
 /// A connected peer.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,19 +80,30 @@ impl PoolEvent {
             Self::Dropped(dropped) => &dropped.tx,
         }
     }
+
+    /// About how much memory the event takes if nobody else has its transaction: for the text, and for what
+    /// was parsed of it.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        const BYTES_PER_TEXT_BYTE: usize = 2;
+        const BYTES_PER_EVENT: usize = 1024;
+        let text = self.tx().signed_bytes();
+        text.saturating_mul(BYTES_PER_TEXT_BYTE).saturating_add(BYTES_PER_EVENT)
+    }
 }
 
-/// What happens, as it happens. No channel ever makes its sender wait.
+/// What happens, as it happens. Nobody whom the node needs waits for a listener, or wakes one: there may
+/// be thousands.
 pub trait Events: Send + Sync {
     /// The height of the latest committed block, sent once [`super::ChainQueries::block`] can answer it.
     fn committed(&self) -> watch::Receiver<u64>;
 
-    /// Events of the pool from now on. A receiver that falls behind loses the oldest.
-    fn pool(&self) -> broadcast::Receiver<PoolEvent>;
+    /// Events of the pool from now on. Each listener is woken for each of them, so a connection has one.
+    fn pool(&self) -> Feed<PoolEvent>;
 
     /// The transactions that the pool drops from now on: few, so that whoever needs no other events
-    /// is not woken for each. A receiver that falls behind loses the oldest.
-    fn dropped(&self) -> broadcast::Receiver<Arc<DroppedTx>>;
+    /// is not woken for each.
+    fn dropped(&self) -> Feed<Arc<DroppedTx>>;
 }
 
 /// One check of `/readyz`.

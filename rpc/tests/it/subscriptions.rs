@@ -209,6 +209,74 @@ async fn a_slow_reader_of_the_pool_is_told_how_many_events_it_lost() {
 }
 
 #[tokio::test]
+async fn however_much_of_the_pool_a_connection_subscribes_to_an_event_wakes_it_once() {
+    let (server, client) = connected().await;
+    let mut subscriptions = Vec::new();
+    for seed in 1..=20 {
+        let whose = json!({"address": key(seed).address()});
+        subscriptions.push(subscribe(&client, "pool", whose).await);
+    }
+    eventually("one listens for all", || server.world.pool_listeners() == 1).await;
+    let other = server.websocket().await;
+    let _other = subscribe(&other, "pool", json!({})).await;
+    assert_eq!(2, server.world.pool_listeners(), "another connection listens for itself");
+
+    server.send(&transfer(20, 0)).await;
+    assert_eq!(next(&mut subscriptions[19]).await["from"], json!(key(20).address()));
+    drop((subscriptions, client));
+    eventually("nobody listens for those who have gone", || server.world.pool_listeners() == 1)
+        .await;
+}
+
+#[tokio::test]
+async fn each_subscription_of_a_connection_to_the_pool_hears_what_it_asked_for_from_its_beginning()
+{
+    let (server, client) = connected().await;
+    let mut all = subscribe(&client, "pool", json!({})).await;
+    let mut transfers = subscribe(&client, "pool", json!({"type": "TRANSFER"})).await;
+    let first = server.send(&transfer(1, 0)).await;
+    let mut later = subscribe(&client, "pool", json!({})).await;
+    let second = server.send(&turn(2, 0, "hello")).await;
+    let third = server.send(&transfer(3, 0)).await;
+    for hash in [&first, &second, &third] {
+        assert_eq!(*hash, next(&mut all).await["hash"]);
+    }
+    for hash in [&first, &third] {
+        assert_eq!(*hash, next(&mut transfers).await["hash"]);
+    }
+    // The first one's end is not that of the others.
+    all.unsubscribe().await.unwrap();
+    let fourth = server.send(&transfer(4, 0)).await;
+    for hash in [&second, &third, &fourth] {
+        assert_eq!(*hash, next(&mut later).await["hash"]);
+    }
+    assert_eq!(fourth, next(&mut transfers).await["hash"]);
+}
+
+#[tokio::test]
+async fn each_subscription_of_a_slow_connection_is_told_what_it_lost() {
+    let (server, client) = connected().await;
+    let mut early = subscribe(&client, "pool", json!({})).await;
+    // One thread: nothing is told before all of this has happened, and 16 events are kept.
+    let accept = |seeds: std::ops::RangeInclusive<u8>| {
+        for seed in seeds {
+            server.world.accept(&transfer(seed, 0));
+        }
+    };
+    accept(1..=20);
+    assert_eq!(json!({"lagged": 4, "blockIndex": 0}), next(&mut early).await);
+    let mut late = subscribe(&client, "pool", json!({})).await;
+    for seed in 5..=20 {
+        assert_eq!(next(&mut early).await["from"], json!(key(seed).address()));
+    }
+    accept(21..=40);
+    for subscription in [&mut early, &mut late] {
+        assert_eq!(json!({"lagged": 4, "blockIndex": 0}), next(subscription).await);
+        assert_eq!(next(subscription).await["from"], json!(key(25).address()));
+    }
+}
+
+#[tokio::test]
 async fn many_replays_of_the_same_blocks_read_each_about_once() {
     const BLOCKS: usize = 1_000;
     let server = TestServer::start().await;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, CallEntry, CallEstimate,
     CallFilter, CallWish, Calls, Census, Certificate, ChainFacts, ChainQueries, Check, Clock,
-    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, ForkCounts, ForkState, ForkVoter,
+    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Feed, FeedBounds, Feeder, ForkCounts, ForkState, ForkVoter,
     ForkVotes, HeldElection, Identity, IncludedTx, Keys, Market, MinerEntry, Network, NextRules,
     NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes,
     Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolStanding, PoolTx, PortFault,
@@ -27,7 +27,7 @@ use state::{
     Executed, Memory, MemoryChain, Parent, PendingState, PushError, StorageError, TxError,
     settlement, tables, view,
 };
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use types::build::{Envelope, build_tx};
 use types::call::Call;
 use types::check::{self, StaticRules};
@@ -41,6 +41,7 @@ use types::{
 pub const CHAIN_ID: &str = "test-chain";
 pub const NOW: u64 = 1_700_000_000_000;
 pub const POOL_EVENTS: usize = 16;
+const POOL_BOUNDS: FeedBounds = FeedBounds { events_max: POOL_EVENTS, bytes_max: 1024 * 1024 };
 /// Every kind is valid from the beginning.
 pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0), v7: None, v8: None };
 /// The rules of v7 hold in every block.
@@ -80,8 +81,8 @@ pub struct State {
 pub struct World {
     state: Mutex<State>,
     heights: watch::Sender<u64>,
-    pool: broadcast::Sender<PoolEvent>,
-    dropped: broadcast::Sender<Arc<DroppedTx>>,
+    pool: Feeder<PoolEvent>,
+    dropped: Feeder<Arc<DroppedTx>>,
     lookups: AtomicUsize,
     block_reads: AtomicUsize,
     escrow_scans: AtomicUsize,
@@ -166,8 +167,8 @@ impl World {
         Arc::new(Self {
             state: Mutex::new(state),
             heights: watch::Sender::new(0),
-            pool: broadcast::Sender::new(POOL_EVENTS),
-            dropped: broadcast::Sender::new(POOL_EVENTS),
+            pool: Feeder::new(POOL_BOUNDS),
+            dropped: Feeder::new(POOL_BOUNDS),
             lookups: AtomicUsize::new(0),
             block_reads: AtomicUsize::new(0),
             escrow_scans: AtomicUsize::new(0),
@@ -307,6 +308,21 @@ impl World {
         self.heights.receiver_count()
     }
 
+    /// How many of them wait for each event of the pool.
+    pub fn pool_listeners(&self) -> usize {
+        self.pool.listeners()
+    }
+
+    /// Something has happened in the pool.
+    fn tell(&self, event: PoolEvent) {
+        if let PoolEvent::Dropped(dropped) = &event {
+            self.dropped.push(event.memory_bytes(), Arc::clone(dropped));
+            self.dropped.tell();
+        }
+        self.pool.push(event.memory_bytes(), event);
+        self.pool.tell();
+    }
+
     /// Takes a transaction in.
     pub fn accept(&self, text: &str) -> Hash {
         self.take_one(text).unwrap()
@@ -316,7 +332,7 @@ impl World {
     pub fn queue(&self, text: &str) {
         let tx = self.check(text).unwrap();
         self.state().queued.push(tx.clone());
-        self.pool.send(PoolEvent::Accepted { tx, standing: PoolStanding::Queued }).ok();
+        self.tell(PoolEvent::Accepted { tx, standing: PoolStanding::Queued });
     }
 
     pub fn drop_tx(&self, hash: &Hash, reason: Rejection) {
@@ -326,8 +342,7 @@ impl World {
         let dropped = Arc::new(DroppedTx { tx, reason, at: NOW });
         state.dropped.insert(*hash, Arc::clone(&dropped));
         drop(state);
-        self.dropped.send(Arc::clone(&dropped)).ok();
-        self.pool.send(PoolEvent::Dropped(dropped)).ok();
+        self.tell(PoolEvent::Dropped(dropped));
     }
 
     fn included(&self, place: TxLocation) -> IncludedTx {
@@ -377,7 +392,7 @@ impl World {
         if !is_known {
             state.pending.push(tx.clone());
             drop(state);
-            self.pool.send(PoolEvent::Accepted { tx, standing: PoolStanding::Pending }).ok();
+            self.tell(PoolEvent::Accepted { tx, standing: PoolStanding::Pending });
         }
         Ok(hash)
     }
@@ -929,12 +944,12 @@ impl Events for World {
         self.heights.subscribe()
     }
 
-    fn pool(&self) -> broadcast::Receiver<PoolEvent> {
-        self.pool.subscribe()
+    fn pool(&self) -> Feed<PoolEvent> {
+        self.pool.listen()
     }
 
-    fn dropped(&self) -> broadcast::Receiver<Arc<DroppedTx>> {
-        self.dropped.subscribe()
+    fn dropped(&self) -> Feed<Arc<DroppedTx>> {
+        self.dropped.listen()
     }
 }
 

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use quick_cache::sync::{Cache, GuardResult};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use types::{CommittedBlock, Hash, TxLocation};
 
@@ -18,7 +17,7 @@ use super::tips::Tips;
 use super::waiting::{CallWaiter, WaitFor, Waiting};
 use crate::admission::{Held, Share};
 use crate::error::RpcError;
-use crate::ports::{DroppedTx, IncludedTx, PoolEvent, PoolTx, PortFault, Ports};
+use crate::ports::{DroppedTx, Feed, FeedError, IncludedTx, PoolEvent, PoolTx, PortFault, Ports};
 use crate::wire::{EventKind, TipsView, TxView};
 
 /// Blocks whose events are kept for subscribers that are close to the tip.
@@ -227,13 +226,13 @@ impl Hub {
                         self.blocking(told).await
                     }
                 },
-                drop = dropped.recv() => match drop {
+                drop = dropped.next() => match drop {
                     Ok(dropped) => {
                         self.dropped(&dropped);
                         Ok(())
                     }
-                    Err(RecvError::Lagged(_)) => self.blocking(Self::look_up_all).await,
-                    Err(RecvError::Closed) => return,
+                    Err(FeedError::Lagged(_)) => self.blocking(Self::look_up_all).await,
+                    Err(FeedError::Closed) => return,
                 },
             };
             if let Err(error) = outcome {
@@ -325,7 +324,7 @@ impl Hub {
     }
 
     /// Events of the pool from now on.
-    pub(crate) fn pool_events(&self) -> broadcast::Receiver<PoolEvent> {
+    pub(crate) fn pool_events(&self) -> Feed<PoolEvent> {
         self.ports.events.pool()
     }
 }

@@ -26,6 +26,7 @@ use tokio::sync::Semaphore;
 use tower::Service;
 use tower::layer::util::Identity;
 
+use super::api::PoolSubscriptions;
 use super::middleware::{Checks, Connection, Shared};
 use super::registry::count_elements;
 use crate::admission::{Calls, Client, Kept, Readers};
@@ -183,7 +184,7 @@ async fn answer(inner: &Inner, request: Request, calls: Calls) -> Response {
 }
 
 /// The start of a WebSocket.
-async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) -> Response {
+async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request) -> Response {
     if !ws::is_upgrade_request(&request) {
         if let Some(page) = pages::welcome(&request) {
             return page;
@@ -217,6 +218,7 @@ async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) ->
         .connection_id(connection_id)
         .set_rpc_middleware(RpcServiceBuilder::new().layer(checks))
         .build(inner.methods.clone(), inner.stop.clone());
+    request.extensions_mut().insert(Arc::<PoolSubscriptions>::default());
     match service.call(request).await {
         Ok(response) => response.map(Body::new),
         Err(error) => {

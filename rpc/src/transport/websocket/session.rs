@@ -11,15 +11,14 @@ use axum::http::StatusCode;
 use axum::http::header::UPGRADE;
 use axum::response::Response;
 use serde_json::json;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use tokio::time::{Interval, interval_at};
 
 use super::messages::{Cursor, FRAME_BYTES, Slice, messages, told};
 use super::subscription::{Action, Channel, Subscription, Topic, resolve};
 use crate::admission::{Client, Room, wait_for_room};
 use crate::error::{ErrorData, RpcError};
-use crate::ports::PoolEvent;
+use crate::ports::{Feed, FeedError, PoolEvent};
 use crate::service::Context;
 use crate::service::events::{Keys, pool_notice};
 use crate::transport::rest::{Rest, StreamSlot, error_response};
@@ -92,7 +91,7 @@ struct Session {
     /// What to tell of next.
     next: Cursor,
     /// There while a subscription wants it.
-    pool: Option<broadcast::Receiver<PoolEvent>>,
+    pool: Option<Feed<PoolEvent>>,
     ping: Interval,
     heard: Instant,
     silence_max: Duration,
@@ -309,27 +308,38 @@ impl Session {
         Ok(self.socket.send(Message::Text(text.into())).await?)
     }
 
-    async fn tell_pool(&mut self, event: Result<PoolEvent, RecvError>) -> Result<(), End> {
-        let block_index = *self.heights.borrow();
+    async fn tell_pool(&mut self, event: Result<PoolEvent, FeedError>) -> Result<(), End> {
         match event {
             Ok(event) => {
                 let keys = Keys::of(event.tx());
-                let mut wanted = self.subscriptions.iter();
-                let is_wanted = wanted.any(|it| it.channel == Channel::Mempool && it.wants(&keys));
-                if !is_wanted {
-                    return Ok(());
-                }
                 let bytes = event.tx().signed_bytes().saturating_add(FRAME_BYTES);
-                let room = self.room(bytes).await?;
-                let text = told("mempool", &pool_notice(&event, block_index));
-                self.send_text(text, room).await
+                // It is not held while there is no room for it.
+                drop(event);
+                self.tell_pool_event(&keys, bytes).await
             }
-            Err(RecvError::Lagged(lagged)) => {
-                let data = json!({ "lagged": lagged, "blockIndex": block_index });
+            Err(FeedError::Lagged(lagged)) => {
+                let data = json!({ "lagged": lagged, "blockIndex": *self.heights.borrow() });
                 self.send(&json!({ "type": "lagged", "data": data })).await
             }
-            Err(RecvError::Closed) => Err(End::Closed(close_code::RESTART, "the node is stopping")),
+            Err(FeedError::Closed) => Err(End::Closed(close_code::RESTART, "the node is stopping")),
         }
+    }
+
+    /// Tells of the next event of the pool, if a subscription wants it.
+    async fn tell_pool_event(&mut self, keys: &Keys, bytes: usize) -> Result<(), End> {
+        let mut subscriptions = self.subscriptions.iter();
+        let is_wanted = subscriptions.any(|it| it.channel == Channel::Mempool && it.wants(keys));
+        let room = if is_wanted { self.room(bytes).await? } else { Room::default() };
+        // If it was lost while there was no room, how many were lost is told next.
+        let Some(event) = self.pool.as_ref().and_then(Feed::current) else { return Ok(()) };
+        if let Some(pool) = &mut self.pool {
+            pool.pass();
+        }
+        if !is_wanted {
+            return Ok(());
+        }
+        let text = told("mempool", &pool_notice(&event, *self.heights.borrow()));
+        self.send_text(text, room).await
     }
 
     async fn send_error(&mut self, error: &RpcError) -> Result<(), End> {
@@ -343,12 +353,10 @@ impl Session {
     }
 }
 
-/// The next event of the pool, if it is listened to.
-async fn next_event(
-    pool: &mut Option<broadcast::Receiver<PoolEvent>>,
-) -> Result<PoolEvent, RecvError> {
+/// The next event of the pool, if it is listened to. It stays the next one.
+async fn next_event(pool: &mut Option<Feed<PoolEvent>>) -> Result<PoolEvent, FeedError> {
     match pool {
-        Some(pool) => pool.recv().await,
+        Some(pool) => pool.peek().await,
         None => std::future::pending().await,
     }
 }

@@ -7,7 +7,8 @@ use jsonrpsee::proc_macros::rpc;
 use jsonrpsee::server::SubscriptionCloseResponse;
 use jsonrpsee::{Extensions, PendingSubscriptionSink};
 
-use super::subscription;
+use super::pool_subscriptions::PoolSubscriptions;
+use super::subscription::{self, Subscriber};
 use crate::admission::Client;
 use crate::error::RpcError;
 use crate::service::Context;
@@ -43,11 +44,9 @@ impl EventsRpcServer for Context {
     ) -> SubscriptionCloseResponse {
         match Filter::new(kind, filter.unwrap_or_default()) {
             Ok(filter) => {
-                let flow_control = extensions.get::<Arc<FlowControl>>().cloned();
-                let client = extensions.get::<Client>().cloned();
-                match flow_control.zip(client) {
-                    Some(flow) => subscription::serve(self, subscription_sink, filter, flow).await,
-                    // Subscriptions are refused elsewhere than on a WebSocket, which has both.
+                match subscriber(extensions) {
+                    Some(who) => subscription::serve(self, subscription_sink, filter, who).await,
+                    // Subscriptions are refused elsewhere than on a WebSocket, which has all of it.
                     None => {
                         subscription_sink.reject(RpcError::Internal).await;
                         SubscriptionCloseResponse::None
@@ -60,4 +59,12 @@ impl EventsRpcServer for Context {
             }
         }
     }
+}
+
+fn subscriber(extensions: &Extensions) -> Option<Subscriber> {
+    Some(Subscriber {
+        flow_control: extensions.get::<Arc<FlowControl>>()?.clone(),
+        client: extensions.get::<Client>()?.clone(),
+        pool: extensions.get::<Arc<PoolSubscriptions>>()?.clone(),
+    })
 }

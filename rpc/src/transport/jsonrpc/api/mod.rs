@@ -19,9 +19,11 @@ mod methods;
 pub mod network;
 pub mod offers;
 pub mod pool;
+mod pool_subscriptions;
 pub mod runs;
 pub mod submit;
 mod subscription;
 pub mod transactions;
 
 pub(crate) use methods::{admin_methods, public_methods};
+pub(crate) use pool_subscriptions::PoolSubscriptions;

@@ -7,24 +7,21 @@ use jsonrpsee::server::SubscriptionCloseResponse;
 use jsonrpsee::types::ErrorObjectOwned;
 use jsonrpsee::{PendingSubscriptionSink, SubscriptionSink};
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
+use super::pool_subscriptions::PoolSubscriptions;
 use crate::admission::{Client, Room};
 use crate::error::RpcError;
-use crate::ports::PoolEvent;
 use crate::service::Context;
-use crate::service::events::{
-    BYTES_MAX, Cursor, Filter, Keys, Meter, Slice, next_height, pool_notice, scan,
-};
+use crate::service::events::{BYTES_MAX, Cursor, Filter, Meter, Slice, next_height, scan};
 use crate::transport::flow_control::FlowControl;
-use crate::wire::{EventKind, Lagged};
+use crate::wire::EventKind;
 
 /// What a notice of the pool has beside the transaction, at most.
-const NOTICE_BYTES: usize = 1024;
+pub(super) const NOTICE_BYTES: usize = 1024;
 
 /// Why a subscription ends.
-enum End {
+pub(super) enum End {
     /// The client has gone, or does not want more.
     Gone,
     /// The node ends it; the client is told why.
@@ -37,16 +34,22 @@ impl From<RpcError> for End {
     }
 }
 
-/// Where a subscriber's events are counted: on its connection, and for its client.
-pub(crate) type Flow = (Arc<FlowControl>, Client);
+/// Whose subscription it is.
+pub(super) struct Subscriber {
+    /// Where its events are counted.
+    pub(super) flow_control: Arc<FlowControl>,
+    pub(super) client: Client,
+    /// The subscriptions of its connection to the pool.
+    pub(super) pool: Arc<PoolSubscriptions>,
+}
 
 /// Accepts the subscription and serves it until its end; refuses one that begins with blocks or events
 /// that the node does not have.
-pub(crate) async fn serve(
+pub(super) async fn serve(
     context: &Context,
     pending: PendingSubscriptionSink,
     filter: Filter,
-    flow: Flow,
+    subscriber: Subscriber,
 ) -> SubscriptionCloseResponse {
     if let Err(error) = filter.require(&context.ports) {
         pending.reject(ErrorObjectOwned::from(error)).await;
@@ -57,12 +60,13 @@ pub(crate) async fn serve(
     let pool = context.hub.pool_events();
     let tip = *heights.borrow_and_update();
     let Ok(sink) = pending.accept().await else { return SubscriptionCloseResponse::None };
-    let (flow_control, client) = flow;
-    let sink = Sink { inner: sink, flow_control, client };
+    let Subscriber { flow_control, client, pool: of_connection } = subscriber;
+    let sink = Arc::new(Sink { inner: sink, flow_control, client });
 
     let served = async {
         if filter.kind == EventKind::Pool {
-            pool_events(context, &sink, &filter, pool, &heights).await
+            drop(heights);
+            of_connection.begin(context, filter, Arc::clone(&sink), pool).ended().await
         } else {
             drop(pool);
             block_events(context, &sink, filter, heights, tip).await
@@ -70,7 +74,7 @@ pub(crate) async fn serve(
     };
     let end = tokio::select! {
         end = served => end,
-        () = sink.inner.closed() => End::Gone,
+        () = sink.closed() => End::Gone,
         () = context.shutdown.cancelled() => End::Closed(RpcError::ShuttingDown),
     };
     match end {
@@ -207,42 +211,14 @@ impl Walk<'_> {
     }
 }
 
-async fn pool_events(
-    context: &Context,
-    sink: &Sink,
-    filter: &Filter,
-    mut pool: broadcast::Receiver<PoolEvent>,
-    heights: &watch::Receiver<u64>,
-) -> End {
-    loop {
-        let received = pool.recv().await;
-        let block_index = *heights.borrow();
-        let sent = match received {
-            Ok(event) if filter.wants(&Keys::of(event.tx())) => {
-                // The text is not written before there is room for it.
-                let bytes = event.tx().signed_bytes().saturating_add(NOTICE_BYTES);
-                match sink.room(bytes).await {
-                    Ok(room) => sink.send_value(&pool_notice(&event, block_index), room).await,
-                    Err(end) => Err(end),
-                }
-            }
-            Ok(_) => Ok(()),
-            Err(RecvError::Lagged(lagged)) => {
-                sink.send_value(&Lagged { lagged, block_index }, Room::default()).await
-            }
-            Err(RecvError::Closed) => return End::Closed(RpcError::ShuttingDown),
-        };
-        if let Err(end) = sent {
-            return end;
-        }
-        if context.shutdown.is_cancelled() {
-            return End::Closed(RpcError::ShuttingDown);
-        }
-    }
+/// The end of a client that does not take what there is.
+pub(super) fn too_slow_to_read() -> End {
+    let message = "too slow: unread events fill the memory for answers";
+    End::Closed(RpcError::busy("TOO_SLOW", message, 0))
 }
 
 /// Where notifications go, and where they are counted.
-struct Sink {
+pub(super) struct Sink {
     inner: SubscriptionSink,
     flow_control: Arc<FlowControl>,
     client: Client,
@@ -250,15 +226,21 @@ struct Sink {
 
 impl Sink {
     /// Room for a notification. Who does not take what there is for too long loses its subscription.
-    async fn room(&self, bytes: usize) -> Result<Room, End> {
+    pub(super) async fn room(&self, bytes: usize) -> Result<Room, End> {
         let room = self.flow_control.wait_for(bytes, self.client.share()).await;
-        room.ok_or_else(|| {
-            let message = "too slow: unread events fill the memory for answers";
-            End::Closed(RpcError::busy("TOO_SLOW", message, 0))
-        })
+        room.ok_or_else(too_slow_to_read)
     }
 
-    async fn send_value(&self, value: &impl serde::Serialize, room: Room) -> Result<(), End> {
+    /// Waits until the client has gone, or wants no more.
+    pub(super) async fn closed(&self) {
+        self.inner.closed().await;
+    }
+
+    pub(super) async fn send_value(
+        &self,
+        value: &impl serde::Serialize,
+        room: Room,
+    ) -> Result<(), End> {
         let json = to_raw_value(value).expect("events are plain data with text keys");
         self.send(json, room).await
     }
