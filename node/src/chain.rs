@@ -16,12 +16,10 @@ use types::{CommittedBlock, Hash};
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
 use crate::fault::NodeFault;
+use crate::recent::Recent;
 use crate::snapshots::Pinner;
 use crate::tip_age::TipAge;
 use crate::validator_sets::{NextValidators, missed, next_validators};
-
-/// Blocks kept in memory for subscribers.
-const RECENT_MAX: usize = 64;
 
 /// Executed proposals kept in memory: those of the last few rounds. A block that is decided after
 /// it has gone from here is executed once more.
@@ -34,7 +32,7 @@ pub(crate) struct NodeChain {
     tip: RwLock<(Tip, TipAge)>,
     /// The last executed blocks of the height that is being decided, with their hashes.
     open: Mutex<VecDeque<(Hash, Arc<Executed>)>>,
-    recent: Mutex<VecDeque<Arc<CommittedBlock>>>,
+    recent: Mutex<Recent>,
     next_deadline: RwLock<Option<u64>>,
     validators: RwLock<NextValidators>,
     snapshot_store: Option<Arc<SnapshotStore>>,
@@ -65,7 +63,7 @@ impl NodeChain {
             spec,
             tip: RwLock::new((tip, TipAge::new(tip.timestamp, now_ms()))),
             open: Mutex::new(VecDeque::with_capacity(OPEN_MAX)),
-            recent: Mutex::new(VecDeque::with_capacity(RECENT_MAX)),
+            recent: Mutex::default(),
             next_deadline: RwLock::new(next_deadline),
             validators: RwLock::new(validators),
             snapshot_store: None,
@@ -146,8 +144,7 @@ impl NodeChain {
 
     /// A block of the last few, from memory.
     pub(crate) fn recent(&self, height: u64) -> Option<Arc<CommittedBlock>> {
-        let recent = self.recent.lock();
-        recent.iter().rev().find(|block| block.block.header.index == height).cloned()
+        self.recent.lock().find(height)
     }
 
     /// The database has moved to this tip. To be followed by [`NodeChain::settle`] before anything is
@@ -212,13 +209,9 @@ impl NodeChain {
         if changes.contains_key(&tables::Validators::ID) {
             *self.validators.write() = next_validators(&self.store, &self.spec)?;
         }
-        {
-            let mut recent = self.recent.lock();
-            if recent.len() >= RECENT_MAX {
-                recent.pop_front();
-            }
-            recent.push_back(committed);
-        }
+        // They are taken down when nobody waits for the lock.
+        let gone = self.recent.lock().push(committed);
+        drop(gone);
         self.open.lock().clear();
         *self.next_deadline.write() = deadline;
         *self.tip.write() = (tip, TipAge::new(tip.timestamp, now_ms()));

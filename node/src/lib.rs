@@ -31,6 +31,7 @@ mod node;
 mod not_started;
 mod pace;
 mod rebuild;
+mod recent;
 pub mod replay;
 mod snapshot_sync;
 mod snapshots;

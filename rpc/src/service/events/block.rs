@@ -53,8 +53,8 @@ impl BlockEvents {
         }
     }
 
-    /// How much of the memory for replayed blocks it takes.
-    fn weight(&self) -> u64 {
+    /// How much of the memory for blocks it takes.
+    pub(super) fn weight(&self) -> u64 {
         let texts = self.text_bytes.saturating_mul(BYTES_PER_TEXT_BYTE);
         texts.saturating_add(self.end_bytes).saturating_add(BYTES_PER_BLOCK)
     }

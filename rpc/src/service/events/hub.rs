@@ -22,6 +22,8 @@ use crate::wire::{EventKind, TipsView, TxView};
 
 /// Blocks whose events are kept for subscribers that are close to the tip.
 const BLOCKS_KEPT: usize = 32;
+/// Memory for them, counted as that of replayed blocks. The newest is kept in any case.
+const LATEST_BYTES_KEPT: u64 = 48 * 1024 * 1024;
 /// Memory for blocks that are replayed, so that many who replay the same ones read them once. They
 /// are counted as several times their texts, for what is derived of them.
 const REPLAYED_BYTES_KEPT: u64 = 48 * 1024 * 1024;
@@ -140,7 +142,7 @@ impl Hub {
         if height > newest {
             let mut latest = self.latest.lock();
             latest.push_back((height, Arc::clone(&events)));
-            if latest.len() > BLOCKS_KEPT {
+            while is_too_much(&latest) {
                 latest.pop_front();
             }
         } else if let Some(place) = place {
@@ -327,6 +329,13 @@ impl Hub {
     pub(crate) fn pool_events(&self) -> Feed<PoolEvent> {
         self.ports.events.pool()
     }
+}
+
+/// Whether the oldest of these blocks has to go.
+fn is_too_much(latest: &VecDeque<(u64, Arc<BlockEvents>)>) -> bool {
+    let weights = latest.iter().map(|(_, events)| events.weight());
+    let is_heavy = weights.fold(0, u64::saturating_add) > LATEST_BYTES_KEPT;
+    latest.len() > 1 && (is_heavy || latest.len() > BLOCKS_KEPT)
 }
 
 fn answer(senders: Vec<oneshot::Sender<TxView>>, view: &TxView) {
