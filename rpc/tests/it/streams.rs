@@ -100,6 +100,31 @@ async fn a_listener_that_comes_back_gets_what_it_missed() {
 }
 
 #[tokio::test]
+async fn a_listener_that_missed_blocks_which_the_node_does_not_have_is_told_so_and_not_to_come_again()
+ {
+    let server = TestServer::start().await;
+    server.world.commit_many(4);
+    server.world.state().earliest = 3;
+    server.world.state().events_from = 4;
+    let call = format!("/api/calls/{}/events", "7".repeat(64));
+    // A browser opens a stream again after anything but a 204, or an error like this.
+    for (path, seen, member, from) in [
+        ("/api/chain/events", 1, "earliestBlock", 3),
+        (&call, 1, "earliestBlock", 3),
+        (&call, 2, "eventsFrom", 4),
+    ] {
+        let answer = server.get_whole(path, &format!("last-event-id: {seen}\r\n")).await;
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        assert!(answer.contains("HISTORY_UNAVAILABLE"), "{answer}");
+        assert!(answer.contains(&format!(r#""{member}":{from}"#)), "{answer}");
+    }
+    let mut stream = Stream::open(&server, "/api/chain/events", "last-event-id: 2\r\n").await;
+    assert_eq!("hello", stream.event().await.1);
+    assert_eq!(Some(3), stream.event().await.0);
+}
+
+#[tokio::test]
 async fn a_listener_that_stops_reading_goes_on_at_the_tip_and_holds_nobody_up() {
     const BLOCKS: u64 = 30;
     const TURNS: u64 = 20;

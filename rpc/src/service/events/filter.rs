@@ -72,9 +72,13 @@ impl Filter {
 
     /// Refuses a replay of what the node does not have.
     pub(crate) fn require(&self, ports: &Ports) -> Result<(), RpcError> {
-        let Some(first) = self.from_block else { return Ok(()) };
+        self.from_block.map_or(Ok(()), |first| Self::require_from(self.kind, first, ports))
+    }
+
+    /// Refuses a replay of what has happened since a block that the node does not have.
+    pub(crate) fn require_from(kind: EventKind, first: u64, ports: &Ports) -> Result<(), RpcError> {
         let Tip { earliest, events_from, .. } = ports.chain.tip();
-        let is_made_of_events = match self.kind {
+        let is_made_of_events = match kind {
             EventKind::AgentRuns | EventKind::Chat | EventKind::Calls | EventKind::Agents => true,
             EventKind::Blocks | EventKind::Transactions | EventKind::Pool => false,
         };

@@ -90,6 +90,9 @@ impl CallEvents {
         let mut heights = rest.context().hub.heights();
         let tip = *heights.borrow_and_update();
         let seen = last_event_id(headers)?.map(|seen| seen.min(tip));
+        if let Some(seen) = seen {
+            Filter::require_from(EventKind::Calls, seen.saturating_add(1), rest.ports())?;
+        }
         let read = move |context: &Context| calls::state(&context.ports, call_id);
         let state = rest.context().read(&client, read).await?;
         // What is in the record may not be announced yet.

@@ -20,8 +20,9 @@ use super::state::{Rest, StreamSlot};
 use crate::admission::{Client, Kept, Room, wait_for_room};
 use crate::error::RpcError;
 use crate::ports::Tip;
-use crate::service::events::Meter;
+use crate::service::events::{Filter, Meter};
 use crate::service::pool;
+use crate::wire::EventKind;
 
 /// Blocks as they are committed.
 pub(super) const CHAIN: &str = "/api/chain/events";
@@ -99,10 +100,14 @@ impl Blocks {
         let mut heights = rest.context().hub.heights();
         let tip = *heights.borrow_and_update();
         let seen = last_event_id(headers)?.map(|seen| seen.min(tip));
+        let next = seen.unwrap_or(tip).saturating_add(1);
+        if seen.is_some() {
+            Filter::require_from(EventKind::Blocks, next, rest.ports())?;
+        }
         let Tip { height, hash, .. } = rest.ports().chain.tip();
         Ok(Self {
             hello: Some(hello(height, hash)),
-            next: seen.unwrap_or(tip).saturating_add(1),
+            next,
             sent: 0,
             is_live: seen.is_none(),
             replayed: Meter::default(),
