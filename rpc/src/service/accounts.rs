@@ -1,10 +1,10 @@
 //! Accounts: what they hold, what they have at stake, and their transactions.
 
-use types::Address;
+use types::{Account, Address};
 
 use super::{Context, paging};
 use crate::error::RpcError;
-use crate::ports::{Ports, SenderContent, Slice};
+use crate::ports::{PendingAccount, Ports, SenderContent, Slice};
 use crate::wire::{
     AccountTx, AccountView, BalanceView, BondView, MinerView, Page, PageOf, RestAccount,
 };
@@ -16,8 +16,7 @@ const RECENT_TXS: usize = 20;
 
 /// An account; zeros if it does not exist.
 pub(crate) fn account(ports: &Ports, address: Address) -> Result<AccountView, RpcError> {
-    let account = ports.accounts.account(&address)?;
-    let pending = ports.projection.account(&address)?;
+    let (account, pending) = with_pending(ports, &address)?;
     let miner = ports.directory.miner(&address)?;
     Ok(AccountView::new(address, account, pending, miner.map(MinerView::from)))
 }
@@ -46,10 +45,25 @@ pub(crate) fn account_with_recent(
 
 /// What an account holds.
 pub(crate) fn balance(ports: &Ports, address: Address) -> Result<BalanceView, RpcError> {
-    let account = ports.accounts.account(&address)?;
-    let nonce = ports.projection.account(&address)?.nonce;
-    let balance_ombra = account.balance.ombra();
+    let (account, pending) = with_pending(ports, &address)?;
+    let (balance_ombra, nonce) = (account.balance.ombra(), pending.nonce);
     Ok(BalanceView { balance: account.balance, balance_ombra, nonce })
+}
+
+/// The nonce of an account's next transaction.
+pub(crate) fn next_nonce(ports: &Ports, address: &Address) -> Result<u64, RpcError> {
+    Ok(with_pending(ports, address)?.1.nonce)
+}
+
+/// An account, and the same with everything pending applied. The pool follows a block a moment after it is
+/// committed; what the pool knows is no newer than the account then.
+fn with_pending(ports: &Ports, address: &Address) -> Result<(Account, PendingAccount), RpcError> {
+    let account = ports.accounts.account(address)?;
+    let pending = ports.projection.account(address)?;
+    let Account { nonce, balance } = account;
+    let is_behind = pending.nonce < nonce;
+    let pending = if is_behind { PendingAccount { nonce, balance } } else { pending };
+    Ok((account, pending))
 }
 
 /// What an account has at stake.

@@ -9,9 +9,9 @@ use types::params::BLOB_CHUNK_BYTES;
 use types::tx::spec::{Filled, Form, KindSpec};
 use types::{Bid, Body, Code, Fork, Hash, PublicKey, Rejection, SizeLimits, Transaction, ids};
 
-use super::Context;
 use super::compute::parse_address;
 use super::runs::settlement_now;
+use super::{Context, accounts};
 use crate::error::RpcError;
 use crate::ports::{ChainFacts, NextRules, Ports, SettlementNow};
 use crate::wire::{BuildEnvelope, Built};
@@ -181,7 +181,7 @@ fn sender(ports: &Ports, envelope: BuildEnvelope) -> Result<Sender, RpcError> {
     let address = parse_address("from", &from)?;
     let nonce = match nonce {
         Some(nonce) => nonce,
-        None => ports.projection.account(&address)?.nonce,
+        None => accounts::next_nonce(ports, &address)?,
     };
     let timestamp = timestamp.unwrap_or_else(|| ports.clock.now_ms());
     let bid = Bid { max_base_fee: max_base_fee.map(|it| it.0), tip: tip.map(|it| it.0) };

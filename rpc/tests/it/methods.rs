@@ -1,9 +1,10 @@
 //! Every query, and builders, on a chain with one whole agent run.
 
 use fixtures::{plain_step, tool_call};
+use rpc::ports::PendingAccount;
 use serde_json::{Value, json};
 use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister};
-use types::{Body, Hash, Keypair, Signature, ids};
+use types::{Amount, Body, Hash, Keypair, Signature, ids};
 
 use crate::client::{
     INVALID_PARAMS, NOT_FOUND, TestServer, assert_has, claim, request_body, signed, transfer, turn,
@@ -137,6 +138,23 @@ async fn an_account_shows_what_is_pending_and_an_unknown_one_is_zero() {
     assert_eq!(other_form, account);
     let nobody = server.result("ombra_getAccount", json!([key(77).address()])).await;
     assert_has(&nobody, &json!({"balance": "0", "nonce": 0}));
+}
+
+#[tokio::test]
+async fn a_pool_that_has_not_followed_the_block_yet_does_not_take_an_account_back_before_it() {
+    let server = TestServer::start().await;
+    let address = key(1).address();
+    let before = server.result("ombra_getAccount", json!([address])).await;
+    server.send(&transfer(1, 0)).await;
+    server.world.commit();
+    let outdated = PendingAccount { nonce: 0, balance: Amount::new(FUNDS) };
+    server.world.state().outdated = Some(outdated);
+    let account = server.result("ombra_getAccount", json!([address])).await;
+    assert_has(&account, &json!({"nonce": 1, "pendingNonce": 1}));
+    assert_ne!(before["balance"], account["balance"]);
+    assert_eq!(account["balance"], account["pendingBalance"]);
+    let balance = server.found(&format!("/api/wallet/balance/{address}")).await;
+    assert_eq!(json!(1), balance["nonce"]);
 }
 
 #[tokio::test]

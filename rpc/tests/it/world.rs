@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
 use async_trait::async_trait;
 use rpc::ports::{
@@ -76,6 +76,10 @@ pub struct State {
     pub earliest: u64,
     /// The first block whose events the node has, if that is a later one.
     pub events_from: u64,
+    /// What the pool says of any account, as long as it has not followed the latest block.
+    pub outdated: Option<PendingAccount>,
+    /// Who looks through the runs waits here, until the other end is dropped.
+    pub escrow_gate: Option<mpsc::Receiver<()>>,
 }
 
 pub struct World {
@@ -163,6 +167,8 @@ impl World {
             has_fault: false,
             earliest: 0,
             events_from: 0,
+            outdated: None,
+            escrow_gate: None,
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -847,6 +853,9 @@ impl Submit for World {
 
 impl Projection for World {
     fn account(&self, address: &Address) -> Result<PendingAccount, PortFault> {
+        if let Some(outdated) = self.state().outdated {
+            return Ok(outdated);
+        }
         let Account { balance, nonce } = read(self.projected().account(*address))?;
         Ok(PendingAccount { nonce, balance })
     }
