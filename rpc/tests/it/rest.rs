@@ -207,6 +207,24 @@ async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_
 }
 
 #[tokio::test]
+async fn whoever_asks_while_the_runs_are_looked_through_is_told_to_come_again() {
+    let server = TestServer::start().await;
+    let (open, gate) = std::sync::mpsc::channel();
+    server.world.state().escrow_gate = Some(gate);
+    let path = format!("/api/chain/account/{}", key(1).address());
+    let others = async {
+        eventually("the runs are looked through", || server.world.escrow_scans() == 1).await;
+        let (status, told) = server.get_json(&path).await;
+        drop(open);
+        (status, told["code"].clone())
+    };
+    let (first, others) = tokio::join!(escrowed(&server, key(1).address()), others);
+    assert_eq!((503, json!("BUSY")), others);
+    assert_eq!("0", first);
+    assert_eq!("0", escrowed(&server, key(1).address()).await);
+}
+
+#[tokio::test]
 async fn escrows_are_looked_through_again_after_more_blocks_than_are_followed() {
     let server = TestServer::start().await;
     let rounds = [(0, 1, "10000", 1), (1, 128, "20000", 1), (2, 129, "30000", 2)];

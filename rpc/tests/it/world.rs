@@ -627,6 +627,10 @@ impl Accounts for World {
 
     fn escrows(&self) -> Result<Escrows, PortFault> {
         self.escrow_scans.fetch_add(1, Ordering::SeqCst);
+        let gate = self.state().escrow_gate.take();
+        if let Some(gate) = gate {
+            gate.recv().ok();
+        }
         let mut by_submitter: BTreeMap<Address, Amount> = BTreeMap::new();
         for run in self.values::<tables::Runs>(&[]) {
             if !run.status.is_terminal() {

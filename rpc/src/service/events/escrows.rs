@@ -3,6 +3,7 @@
 //! they come: looking through the runs takes long, and strangers ask.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use types::{Address, Amount, BlockEvents, EscrowChange};
@@ -12,6 +13,10 @@ use crate::ports::{Escrows as AtHeight, Ports};
 
 /// Farther behind, the runs are looked through again instead.
 const BLOCKS_FOLLOWED_MAX: u64 = 128;
+/// How long others wait while somebody looks through the runs: they have places among the readers meanwhile.
+const OTHERS_WAIT_MAX: Duration = Duration::from_millis(50);
+/// When they may ask again.
+const RETRY_AFTER_MS: u64 = 1_000;
 
 /// The escrows at some height. Empty until they are asked for.
 #[derive(Default)]
@@ -45,7 +50,10 @@ impl Escrows {
         ports: &Ports,
         read: impl FnOnce(&BTreeMap<Address, Amount>) -> T,
     ) -> Result<T, RpcError> {
-        let mut kept = self.0.lock();
+        let Some(mut kept) = self.0.try_lock_for(OTHERS_WAIT_MAX) else {
+            let message = "the runs are being looked through";
+            return Err(RpcError::busy("BUSY", message, RETRY_AFTER_MS));
+        };
         let tip = ports.chain.tip().height;
         // What could not be followed to its end must not be used again.
         let followed = match kept.take() {
