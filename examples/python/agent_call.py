@@ -3,7 +3,7 @@
 usage: agent_call.py AGENT METHOD [ARGUMENTS [MEMBERS]]
 
 AGENT is its id, ARGUMENTS are JSON: an array, or an object by names. OMBRA_MNEMONIC has the words
-of the wallet that pays, OMBRA_URL is the node.
+of the wallet that pays, OMBRA_URL is the node, OMBRA_CHAIN_ID the only chain that is signed for.
 """
 
 import json
@@ -16,6 +16,7 @@ from ombrachain import Wallet
 caller = Caller(
     Wallet.from_mnemonic(os.environ["OMBRA_MNEMONIC"]),
     os.environ.get("OMBRA_URL", "http://127.0.0.1:8777"),
+    chain_id=os.environ.get("OMBRA_CHAIN_ID"),
 )
 
 

@@ -227,7 +227,7 @@ def paused(error=None):
         yield pauses
 
 
-def script(ends, per_calls=("1000",), eligible=()):
+def script(ends, per_calls=("1000",), eligible=(), **chain):
     """A caller at a node with one agent, whose calls end as `ends` says, one after the other."""
     from agent_calls.ask import Caller
     from ombrachain import Wallet
@@ -242,13 +242,13 @@ def script(ends, per_calls=("1000",), eligible=()):
 
         def __init__(self):
             self.sent, self.estimated = [], 0
-            super().__init__(Wallet.from_mnemonic(DEVELOPMENT, 0), None)
+            super().__init__(Wallet.from_mnemonic(DEVELOPMENT, 0), None, **chain)
 
         def rpc(self, method, *params, **_):
             return getattr(self, method)(*params)
 
         def ombra_chainInfo(self):
-            return {"chainId": "home"}
+            return {"chainId": "home", "genesisHash": "99" * 32}
 
         def ombra_getAccount(self, _):
             return {"pendingNonce": 7 + len(self.sent)}
@@ -378,6 +378,20 @@ def tries_that_fail():
     same((1, 1, [2]), (told.tries, len(caller.sent), pauses))
 
 
+def for_one_chain():
+    """Whoever names its chain signs for no other one that a node names."""
+    from agent_calls.ask import OtherChain
+
+    home, other = {"chain_id": "home", "genesis_hash": "99" * 32}, "11" * 32
+    for given in ({}, home, {"chain_id": "home"}, {"genesis_hash": "99" * 32}):
+        caller = script(["failed"], **given)
+        same("failed", asked(caller).status)
+        same(["home"], [tx["chainId"] for tx in caller.sent])
+    for given in ({"chain_id": "away"}, {"genesis_hash": other}, {**home, "genesis_hash": other}):
+        told = refused(OtherChain, lambda given=given: script(["failed"], **given))
+        assert "nothing was signed" in str(told), told
+
+
 def refunded(people, agent_id):
     """A call for which nobody works is sent twice on the chain, and its escrow comes back."""
     limits = {"inputTokens": 100, "outputTokens": 100, "fuel": 0, "resultBytes": 512}
@@ -404,6 +418,7 @@ def main(urls):
         tried_again()
         tried_within_what_is_given()
         tries_that_fail()
+        for_one_chain()
         counted.update(called(url))
     print(json.dumps(counted))
 

@@ -47,6 +47,10 @@ class NodeError(RuntimeError):
         self.code = self.data.get("code")
 
 
+class OtherChain(RuntimeError):
+    """The node is on another chain than the caller expects; nothing was signed for it."""
+
+
 class Ended(namedtuple("Ended", ("status", "values", "call"))):
     """How a call ended; `tries` is how many calls were sent, of which `call` is the last."""
 
@@ -54,11 +58,23 @@ class Ended(namedtuple("Ended", ("status", "values", "call"))):
 
 
 class Caller:
-    """Somebody who calls agents with a wallet, at a node."""
+    """Somebody who calls agents with a wallet, at a node.
 
-    def __init__(self, wallet, url):
+    `chain_id` and `genesis_hash` are the only chain for which the caller signs; a node on another one
+    raises OtherChain. Without them it signs for the chain that the node names first, which may be any
+    chain if the node is a stranger's.
+    """
+
+    def __init__(self, wallet, url, chain_id=None, genesis_hash=None):
         self.wallet, self.url = wallet, url
-        self.chain_id = self.rpc("ombra_chainInfo")["chainId"]
+        # The node is asked once, so that no later answer changes the chain.
+        told = self.rpc("ombra_chainInfo")
+        for name, expected in (("chainId", chain_id), ("genesisHash", genesis_hash)):
+            if expected is not None and told[name] != expected:
+                raise OtherChain(
+                    f"nothing was signed: expected {name} {expected}, the node has {told[name]}"
+                )
+        self.chain_id = told["chainId"]
 
     def rpc(self, method, *params, seconds=ANSWER_SECONDS):
         """The result of a method of the node."""
