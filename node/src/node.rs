@@ -441,7 +441,7 @@ fn rpc_ports(
     peers: Arc<Peers>,
     operator: Operator,
 ) -> Ports {
-    let reads = Arc::new(Reads { chain: Arc::clone(&parts.chain) });
+    let reads = Arc::new(Reads::new(Arc::clone(&parts.chain)));
     Ports {
         chain: reads.clone(),
         transactions: reads.clone(),

@@ -26,12 +26,14 @@ use types::{
 };
 
 use self::early::ended_early;
+use self::market::Estimates;
 use crate::chain::NodeChain;
 use crate::validator_sets::set_of;
 
 /// The reading side of the interfaces. Every call looks at one moment of the chain.
 pub(crate) struct Reads {
-    pub(crate) chain: Arc<NodeChain>,
+    chain: Arc<NodeChain>,
+    estimates: Estimates,
 }
 
 fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> PortFault {
@@ -52,6 +54,10 @@ fn page<T, P>(mut items: Vec<T>, limit: usize, mark: impl Fn(&T) -> P) -> Slice<
 }
 
 impl Reads {
+    pub(crate) fn new(chain: Arc<NodeChain>) -> Self {
+        Self { chain, estimates: Estimates::default() }
+    }
+
     fn snapshot(&self) -> Snapshot<'_> {
         self.chain.store().snapshot()
     }

@@ -1031,10 +1031,11 @@ impl Market for World {
         let params = self.next_rules()?.params;
         let CallWish { committee_size, consensus, is_appealable, limits, prices } = *wish;
         let wish = estimate::Wish { committee_size, consensus, is_appealable, limits };
-        let memory = self.memory();
+        let (memory, unknown) = (self.memory(), &mut estimate::Known::default());
+        let state: (&dyn view::Read, _) = (&*memory, unknown);
         let found = match prices {
-            Some(prices) => estimate::at_prices(&*memory, &params, agent, (&wish, &prices)),
-            None => estimate::estimate(&*memory, &params, agent, &wish).map(Some),
+            Some(prices) => estimate::at_prices(state, &params, agent, (&wish, &prices)),
+            None => estimate::estimate(state, &params, agent, &wish).map(Some),
         };
         Ok(read(found)?.map(|it| CallEstimate {
             prices: it.prices,

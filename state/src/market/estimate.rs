@@ -1,12 +1,14 @@
 //! What a call would have to pay so that enough miners can be drawn for it (docs/market.md section 5): from
 //! the offers that count, as an election would read them now.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::agent::ExecutorId;
 use types::call::{CallLimits, Consensus};
 use types::{Address, AgentVersion, Amount, Bond, Params, Prices};
 
+use super::offers::Ranked;
 use super::terms::AskedCall;
 use super::{assignments, callable, offers};
 use crate::error::StorageError;
@@ -81,17 +83,17 @@ const SPARE_TIMES: u64 = 4;
 
 /// The lowest prices at which enough miners can be drawn, and some to spare; if there are too few of them
 /// among the 96 cheapest, those at which the most can. For those to spare it suggests no more than four times
-/// the lowest price at which enough can be drawn. Reads what an election reads.
+/// the lowest price at which enough can be drawn. Reads what an election reads, as far as it is not `known`.
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
 pub fn estimate(
-    state: &dyn Read,
+    (state, known): (&dyn Read, &mut Known),
     params: &Params,
     agent: &AgentVersion,
     wish: &Wish,
 ) -> Result<Estimate, StorageError> {
-    let mut offering = offering(state, params, &callable::executors(agent)?)?;
+    let mut offering = known.offering(state, params, &callable::executors(agent)?)?;
     if let Consensus::Threshold(_) = wish.consensus {
         offering.retain(|it| is_unmetered(&it.prices));
     }
@@ -128,12 +130,12 @@ pub fn estimate(
 /// # Errors
 /// [`StorageError`] if the database fails.
 pub fn at_prices(
-    state: &dyn Read,
+    (state, known): (&dyn Read, &mut Known),
     params: &Params,
     agent: &AgentVersion,
     (wish, prices): (&Wish, &Prices),
 ) -> Result<Option<Estimate>, StorageError> {
-    let offering = offering(state, params, &callable::executors(agent)?)?;
+    let offering = known.offering(state, params, &callable::executors(agent)?)?;
     Ok(Asking { params, agent, wish, offering: &offering }.at(prices))
 }
 
@@ -193,43 +195,99 @@ fn highest(one: &Prices, other: &Prices) -> Prices {
     }
 }
 
-/// The miners whose offers count for each of these executors.
-fn offering(
-    state: &dyn Read,
-    params: &Params,
-    executors: &[ExecutorId],
-) -> Result<Vec<Offering>, StorageError> {
-    let executors: BTreeSet<ExecutorId> = executors.iter().copied().collect();
-    let mut left: Option<BTreeMap<Address, Offering>> = None;
-    for executor in executors {
-        let mut next = BTreeMap::new();
-        for ranked in offers::counting(state, executor, params)? {
-            let miner = ranked.miner;
-            let before = match left.as_mut() {
-                Some(left) => match left.remove(&miner) {
-                    Some(before) => before,
-                    // Without an offer for an earlier executor, this one is worth nothing.
-                    None => continue,
-                },
-                None => Offering {
-                    miner,
-                    prices: Prices::default(),
-                    has_capacity: true,
-                    bond: Bond::default(),
-                },
-            };
-            let open = u64::from(assignments::open(state, miner, executor)?);
-            let has_capacity = before.has_capacity && open < ranked.offer.capacity;
-            let prices = highest(&before.prices, &ranked.offer.prices);
-            next.insert(miner, Offering { prices, has_capacity, ..before });
+/// So many executors are remembered; before one more, all are forgotten.
+const KNOWN_MAX: usize = 256;
+
+/// What estimates have read of one state, by one set of parameters. The next ones need not read it again.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The offers that count, by executor.
+    offers: BTreeMap<ExecutorId, Vec<Standing>>,
+    /// The bonds of miners that offer for everything that some agent needs.
+    bonds: BTreeMap<Address, Bond>,
+}
+
+/// An offer that counts.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    miner: Address,
+    prices: Prices,
+    /// Whether the miner works at fewer calls than it offers.
+    has_capacity: bool,
+}
+
+impl Known {
+    /// The miners whose offers count for each of these executors.
+    fn offering(
+        &mut self,
+        state: &dyn Read,
+        params: &Params,
+        executors: &[ExecutorId],
+    ) -> Result<Vec<Offering>, StorageError> {
+        let executors: BTreeSet<ExecutorId> = executors.iter().copied().collect();
+        let mut left: Option<BTreeMap<Address, Offering>> = None;
+        for executor in executors {
+            let mut next = BTreeMap::new();
+            for standing in self.standings(state, params, executor)? {
+                let miner = standing.miner;
+                let before = match left.as_mut() {
+                    Some(left) => match left.remove(&miner) {
+                        Some(before) => before,
+                        // Without an offer for an earlier executor, this one is worth nothing.
+                        None => continue,
+                    },
+                    None => Offering {
+                        miner,
+                        prices: Prices::default(),
+                        has_capacity: true,
+                        bond: Bond::default(),
+                    },
+                };
+                let has_capacity = before.has_capacity && standing.has_capacity;
+                let prices = highest(&before.prices, &standing.prices);
+                next.insert(miner, Offering { prices, has_capacity, ..before });
+            }
+            left = Some(next);
         }
-        left = Some(next);
+        let mut offering: Vec<Offering> = left.unwrap_or_default().into_values().collect();
+        for it in &mut offering {
+            it.bond = self.bond(state, it.miner)?;
+        }
+        Ok(offering)
     }
-    let mut offering: Vec<Offering> = left.unwrap_or_default().into_values().collect();
-    for it in &mut offering {
-        it.bond = view::get::<Bonds>(state, &it.miner)?.unwrap_or_default();
+
+    fn standings(
+        &mut self,
+        state: &dyn Read,
+        params: &Params,
+        executor: ExecutorId,
+    ) -> Result<&[Standing], StorageError> {
+        if self.offers.len() >= KNOWN_MAX && !self.offers.contains_key(&executor) {
+            *self = Self::default();
+        }
+        match self.offers.entry(executor) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                let mut standings = Vec::new();
+                for Ranked { miner, offer, .. } in offers::counting(state, executor, params)? {
+                    let open = u64::from(assignments::open(state, miner, executor)?);
+                    let has_capacity = open < offer.capacity;
+                    standings.push(Standing { miner, prices: offer.prices, has_capacity });
+                }
+                Ok(unknown.insert(standings))
+            }
+        }
     }
-    Ok(offering)
+
+    fn bond(&mut self, state: &dyn Read, miner: Address) -> Result<Bond, StorageError> {
+        match self.bonds.entry(miner) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(unknown) => {
+                let bond = view::get::<Bonds>(state, &miner)?.unwrap_or_default();
+                Ok(*unknown.insert(bond))
+            }
+        }
+    }
 }
 
 #[cfg(test)]

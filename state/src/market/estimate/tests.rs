@@ -1,5 +1,7 @@
 //! Prices that enough miners accept, and who is counted.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use types::call::CallLimits;
 use types::{Hash, Offer, TxLocation, Usage};
 
@@ -8,6 +10,8 @@ use crate::bonds;
 use crate::draft::Draft;
 use crate::market::offers;
 use crate::market::scene::{draft, model};
+use crate::table::TableId;
+use crate::view::{Range, RawRow};
 
 const LEAST: u64 = 10_000_000;
 const LIMITS: CallLimits = CallLimits {
@@ -57,7 +61,8 @@ fn wish(committee_size: u8) -> Wish {
 }
 
 fn found(draft: &Draft, executors: &[ExecutorId], wish: &Wish) -> Estimate {
-    estimate(draft, &Params::default(), &agent(executors), wish).unwrap()
+    let unknown = &mut Known::default();
+    estimate((draft, unknown), &Params::default(), &agent(executors), wish).unwrap()
 }
 
 #[test]
@@ -137,11 +142,50 @@ fn prices_that_are_named_are_judged_and_nobody_is_told_of_where_nobody_offers() 
     offers(&mut draft, 1, model(1), prices(10, 0));
     let judge = |prices| {
         let (params, agent) = (Params::default(), agent(&[model(1)]));
-        at_prices(&draft, &params, &agent, (&wish(1), &prices)).unwrap()
+        let unknown = &mut Known::default();
+        at_prices((&draft, unknown), &params, &agent, (&wish(1), &prices)).unwrap()
     };
     let judged = |per_call| judge(prices(per_call, 0)).unwrap();
     assert_eq!((judged(9).eligible, judged(10).eligible, judged(10).offering), (0, 1, 1));
     assert_eq!(judge(Prices { per_call: Amount::MAX, ..prices(0, 1) }), None);
     let nobody = found(&draft, &[ExecutorId::Wasm], &wish(3));
     assert_eq!(nobody, Estimate { needed: 3, ..Estimate::default() });
+}
+
+/// A state that counts the rows that are read of it.
+struct Counting<'a>(&'a Draft, AtomicUsize);
+
+impl Read for Counting<'_> {
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.get_raw(table, key)
+    }
+
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
+        let rows = self.0.scan_raw(table, range)?;
+        self.1.fetch_add(rows.len(), Ordering::Relaxed);
+        Ok(rows)
+    }
+}
+
+#[test]
+fn what_is_known_is_not_read_again() {
+    let mut draft = draft();
+    for number in 1..=4 {
+        offers(&mut draft, number, model(1), prices(10, 1));
+        offers(&mut draft, number, model(2), prices(3, 20));
+    }
+    let (counting, mut known) = (Counting(&draft, AtomicUsize::new(0)), Known::default());
+    let mut ask = |executors: &[ExecutorId]| {
+        let before = counting.1.load(Ordering::Relaxed);
+        let state: (&dyn Read, _) = (&counting, &mut known);
+        let told = estimate(state, &Params::default(), &agent(executors), &wish(1)).unwrap();
+        (told, counting.1.load(Ordering::Relaxed) - before)
+    };
+    let (one, both) = ([model(1)], [model(1), model(2)]);
+    // Of each of the four miners its offer and its assignments, and once its bond.
+    assert_eq!((found(&draft, &one, &wish(1)), 12), ask(&one));
+    assert_eq!((found(&draft, &one, &wish(1)), 0), ask(&one));
+    assert_eq!((found(&draft, &both, &wish(1)), 8), ask(&both));
+    assert_eq!((found(&draft, &both, &wish(1)), 0), ask(&both));
 }
