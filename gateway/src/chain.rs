@@ -55,9 +55,11 @@ impl Node {
             let text = format!("asked for run {id}, told of {other} with escrow {fee}");
             return Err(ChainError::Strange(text));
         }
-        let (reward, fee) = (run.miner_reward.unwrap_or_default(), run.network_fee.unwrap_or_default());
+        let (reward, fee) =
+            (run.miner_reward.unwrap_or_default(), run.network_fee.unwrap_or_default());
         if reward.checked_add(fee).is_none_or(|cost| cost > run.max_fee) {
-            let text = format!("run {id} costs {reward} and {fee}, more than its escrow {}", run.max_fee);
+            let text =
+                format!("run {id} costs {reward} and {fee}, more than its escrow {}", run.max_fee);
             return Err(ChainError::Strange(text));
         }
         Ok(Some(run))

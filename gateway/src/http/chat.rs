@@ -145,7 +145,12 @@ async fn streamed(
         return Err(waiting.failed(fault));
     }
     let model = asked.model.clone();
-    Ok(Shape::Stream(Opening { key: waiting.key, model, includes_usage: asked.includes_usage, read_timeout }))
+    Ok(Shape::Stream(Opening {
+        key: waiting.key,
+        model,
+        includes_usage: asked.includes_usage,
+        read_timeout,
+    }))
 }
 
 /// JSON; the client has it once it was read to its end.

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, CallEntry, CallEstimate,
     CallFilter, CallWish, Calls, Census, Certificate, ChainFacts, ChainQueries, Check, Clock,
-    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Feed, FeedBounds, Feeder, ForkCounts, ForkState, ForkVoter,
-    ForkVotes, HeldElection, Identity, IncludedTx, Keys, Market, MinerEntry, Network, NextRules,
-    NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes,
-    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolStanding, PoolTx, PortFault,
-    Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
-    SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
-    Validator, ValidatorVote,
+    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Feed, FeedBounds, Feeder,
+    ForkCounts, ForkState, ForkVoter, ForkVotes, HeldElection, Identity, IncludedTx, Keys, Market,
+    MinerEntry, Network, NextRules, NextValue, OfferEntry, OfferFilter, OfferPlace, Offers,
+    ParamState, ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount,
+    PoolEvent, PoolStanding, PoolTx, PortFault, Ports, Projection, Proof, ProofTarget, Proofs,
+    PunishedKey, Readiness, Rules, RunFilter, Runs, SenderContent, SettlementNow, ShownBlock,
+    Slice, Stake, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::agents;

@@ -122,7 +122,9 @@ fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
     let errors = load(&[], Some(&file), environment(), &[]).unwrap_err();
     let keys = errors.iter().map(|error| match error {
         ConfigError::BadValue { key, .. } | ConfigError::UnknownKey { key, .. } => key.as_str(),
-        other => panic!("{other}"),
+        other @ (ConfigError::Read { .. }
+        | ConfigError::Syntax { .. }
+        | ConfigError::NotText { .. }) => panic!("{other}"),
     });
     let mut keys: Vec<_> = keys.collect();
     keys.sort_unstable();
