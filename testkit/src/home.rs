@@ -46,7 +46,10 @@ impl HomeNode {
     /// Completes the home with the chain's genesis file.
     pub fn complete(&self, genesis: &Path) -> anyhow::Result<()> {
         let genesis = genesis.to_str().context("a path in UTF-8")?;
-        self.tell(&["init", "--genesis", genesis]).map(drop)
+        let mut arguments = vec!["init", "--genesis", genesis];
+        // It would get a key after all.
+        arguments.extend(self.public_key.is_none().then_some("--follower"));
+        self.tell(&arguments).map(drop)
     }
 
     /// Starts the node with its peers on both networks and waits until it answers.
