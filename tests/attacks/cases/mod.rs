@@ -31,6 +31,7 @@ mod griefed_miners;
 mod height_claim;
 mod hostile_schema;
 mod idle_claims;
+mod locked_out;
 mod lying_offers;
 mod market;
 mod move_time;
@@ -153,6 +154,9 @@ pub(crate) const CASES: &[Case<()>] = &[
         .about("strangers with little money keep the pool full; whoever offers a tip gets through"),
     Case::apart("pumped_fee", pumped_fee::run).about(
         "full blocks raise the base fee above what one transaction pays; it waits for its turn",
+    ),
+    Case::apart("locked_out", locked_out::run).about(
+        "an account takes runs and blobs in transactions that no block takes; others get them",
     ),
     Case::quiet("amnesia", amnesia::run).about(
         "a validator takes a block back under load; it follows, contradicts nothing, signs again",

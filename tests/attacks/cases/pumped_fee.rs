@@ -20,7 +20,7 @@ use super::blobs::Attacker;
 use super::sending::Senders;
 
 /// Blocks of about forty transfers, so that a payer fills them with little.
-const PARAMS: &[&str] = &[
+pub(super) const PARAMS: &[&str] = &[
     "minBlockIntervalMs=100",
     "heartbeatMs=500",
     "maxBlockBytes=20480",
@@ -90,7 +90,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 }
 
 /// Fills blocks until the base fee is so high.
-fn pump(senders: &mut Senders, payer: &mut Attacker) -> anyhow::Result<()> {
+pub(super) fn pump(senders: &mut Senders, payer: &mut Attacker) -> anyhow::Result<()> {
     let begun = Instant::now();
     let address = payer.actor.address();
     while senders.base_fee()? < PUMPED {

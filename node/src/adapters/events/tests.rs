@@ -96,13 +96,8 @@ async fn whoever_listens_is_woken_by_the_relay_and_by_nobody_else() {
         told.next().await.unwrap();
     };
     relay(&bus, heard).await;
-<<<<<<< ours
-    assert_eq!(200, count.0.load(Ordering::SeqCst));
-    let event = Poll::Ready(Ok(PoolEvent::Accepted { tx, standing: PoolStanding::Pending }));
-=======
     assert_eq!(40, count.0.load(Ordering::SeqCst));
     let event = Poll::Ready(Ok(PoolEvent::Accepted { tx, standing: PoolStanding::Pending }));
->>>>>>> theirs
     assert!(waiting.iter_mut().all(|it| it.as_mut().poll(&mut context) == event));
     assert!(watching.iter_mut().all(|it| it.as_mut().poll(&mut context).is_ready()));
 }
