@@ -62,6 +62,17 @@ pub trait PricedDraft {
     /// a vote names. Asked only of what is about the validators.
     fn is_late(&self, tx: &CheckedTx) -> bool;
 
+    /// Refuses a transaction that the next block may not take because its base fee is above
+    /// [`PricedDraft::highest_base_fee`]. [`PendingLedger::admit`] takes it nevertheless: it waits until
+    /// the base fee has fallen.
+    ///
+    /// # Errors
+    /// The rejection, `FEE_ABOVE_MAX`.
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
+}
+
+/// What the pool asks its draft about what blocks can take, whatever else waits, from fork v7 on.
+pub trait ReadyDraft {
     /// Whether the next block could take the transaction, if it took nothing before it but these of its
     /// sender.
     ///
@@ -75,14 +86,6 @@ pub trait PricedDraft {
     /// # Errors
     /// The rejection, `FEE_ABOVE_MAX`.
     fn check_lowest_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
-
-    /// Refuses a transaction that the next block may not take because its base fee is above
-    /// [`PricedDraft::highest_base_fee`]. [`PendingLedger::admit`] takes it nevertheless: it waits until
-    /// the base fee has fallen.
-    ///
-    /// # Errors
-    /// The rejection, `FEE_ABOVE_MAX`.
-    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
 }
 
 /// What the pool asks its draft about transactions that come before their time, from fork v8 on.
@@ -106,7 +109,7 @@ pub trait PhasedDraft {
 ///
 /// The pool calls it from one thread at a time and holds its lock meanwhile. Only the methods of
 /// this trait and of [`PricedDraft`] may change the draft.
-pub trait PendingLedger: PricedDraft + PhasedDraft + Send {
+pub trait PendingLedger: PricedDraft + ReadyDraft + PhasedDraft + Send {
     /// The account after everything admitted so far. An unknown account is a zero account.
     ///
     /// # Errors

@@ -11,7 +11,9 @@ use rpc::ports::{
 use serde_json::value::RawValue;
 use state::{PendingState, Retracted, SharedPending, StorageError, TxError, fees, tables, view};
 use store::Snapshot;
-use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
+use txpool::ports::{
+    AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, ReadyDraft, TakenBack,
+};
 use txpool::{Found, Page, Pool, PoolFault};
 use types::check::{self, StaticRules};
 use types::{
@@ -113,6 +115,12 @@ impl PricedDraft for PoolLedger {
         self.0.state.lock().is_late(tx)
     }
 
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
+    }
+}
+
+impl ReadyDraft for PoolLedger {
     fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault> {
         self.0.state.lock().stands_alone(tx, before).map_err(PoolFault::new)
     }
@@ -121,10 +129,6 @@ impl PricedDraft for PoolLedger {
         let rules = Arc::clone(self.0.state.lock().rules());
         let lowest = rules.price.map_or(0, |_| rules.params.base_fee_floor);
         fees::check_base_fee(tx, lowest)
-    }
-
-    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
-        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }
 }
 

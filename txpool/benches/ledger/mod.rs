@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
+use txpool::ports::{
+    AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, ReadyDraft, TakenBack,
+};
 use txpool::{PoolFault, Ports};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
@@ -38,15 +40,17 @@ impl PricedDraft for Nonces {
         false
     }
 
+    fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
+        Ok(())
+    }
+}
+
+impl ReadyDraft for Nonces {
     fn stands_alone(&self, _: &CheckedTx, _: &[CheckedTx]) -> Result<bool, PoolFault> {
         Ok(true)
     }
 
     fn check_lowest_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
-        Ok(())
-    }
-
-    fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
         Ok(())
     }
 }

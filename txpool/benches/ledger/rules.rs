@@ -6,7 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use state::{ChainRules, MemoryChain, PendingState, Retracted, TxError, fees};
 use txpool::PoolFault;
-use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
+use txpool::ports::{
+    AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, ReadyDraft, TakenBack,
+};
 use types::{
     Account, Address, Amount, BondChange, CheckedTx, Forks, Hash, Keypair, Params, Rejection,
     SetMember,
@@ -84,6 +86,12 @@ impl PricedDraft for Draft {
         self.draft.is_late(tx)
     }
 
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
+    }
+}
+
+impl ReadyDraft for Draft {
     fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault> {
         self.draft.stands_alone(tx, before).map_err(PoolFault::new)
     }
@@ -92,10 +100,6 @@ impl PricedDraft for Draft {
         let rules = self.draft.rules();
         let lowest = rules.price.map_or(0, |_| rules.params.base_fee_floor);
         fees::check_base_fee(tx, lowest)
-    }
-
-    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
-        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }
 }
 

@@ -11,7 +11,8 @@ use state::{
 };
 use txpool::PoolFault;
 use txpool::ports::{
-    AdmitError, CommittedChain, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
+    AdmitError, CommittedChain, Extent, PendingLedger, PhasedDraft, PricedDraft, ReadyDraft,
+    TakenBack,
 };
 use types::tx::AgentRequest;
 use types::{
@@ -288,6 +289,12 @@ impl PricedDraft for TestDraft {
         self.draft.is_late(tx)
     }
 
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.draft.check_base_fee(tx)
+    }
+}
+
+impl ReadyDraft for TestDraft {
     fn stands_alone(&self, tx: &CheckedTx, before: &[CheckedTx]) -> Result<bool, PoolFault> {
         self.fail_if_broken()?;
         self.draft.stands_alone(tx, before)
@@ -295,10 +302,6 @@ impl PricedDraft for TestDraft {
 
     fn check_lowest_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.draft.check_lowest_fee(tx)
-    }
-
-    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
-        self.draft.check_base_fee(tx)
     }
 }
 
