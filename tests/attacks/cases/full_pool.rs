@@ -88,7 +88,7 @@ fn fund(node: &Member, rich: Keypair) -> anyhow::Result<Vec<Keypair>> {
 }
 
 /// Sends transfers to itself that offer nothing, as fast as they are taken.
-fn flood(key: &Keypair, node: SocketAddr, over: &AtomicBool) -> anyhow::Result<usize> {
+pub(super) fn flood(key: &Keypair, node: SocketAddr, over: &AtomicBool) -> anyhow::Result<usize> {
     let mut stranger = Attacker::new(key.clone(), node)?;
     let address = stranger.actor.address();
     let (mut sent, mut connection) = (0, Connection::open(node)?);

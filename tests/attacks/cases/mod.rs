@@ -31,6 +31,8 @@ mod griefed_miners;
 mod height_claim;
 mod hostile_schema;
 mod idle_claims;
+mod idle_watchers;
+mod kept_events;
 mod locked_out;
 mod lying_offers;
 mod market;
@@ -103,6 +105,10 @@ pub(crate) const CASES: &[Case<()>] = &[
         .about("arguments that take seconds to check; other requesters do not wait"),
     Case::apart("replay_nothing", replay_nothing::run)
         .about("thousands of subscriptions replay the chain and match nothing"),
+    Case::apart("idle_watchers", idle_watchers::run)
+        .about("thousands of subscriptions hear nothing while others send transactions"),
+    Case::apart("kept_events", kept_events::run)
+        .about("the pool drops large transactions beside a subscriber that takes nothing"),
     Case::apart("pool_content", pool_content::run)
         .about("many accounts have something in the pool, and somebody asks what is in it"),
     Case::apart("slow_readers", slow_readers::run)
