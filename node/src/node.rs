@@ -191,15 +191,9 @@ async fn start_stages(spec: NodeSpec, log: LogControl) -> Result<Running, StartE
     let ingest = start_ingest(&parts, &mut supervisor)?;
     let stop = supervisor.stage("gossip");
     start_evidence(&parts, ingest.clone(), accuser, (&mut supervisor, stop.clone()));
-    let network = if listen.is_some() {
-        let setup = gossip_setup(&parts, &config, node_key, ingest.clone());
-        Some(
-            start_network(setup, (&parts, &config), &mut registry, (&mut supervisor, &stop))
-                .await?,
-        )
-    } else {
-        None
-    };
+    let setup = listen.is_some().then(|| gossip_setup(&parts, &config, node_key, ingest.clone()));
+    let started = (&mut supervisor, &stop);
+    let network = start_network(setup, (&parts, &config), &mut registry, started).await?;
     let (control_of_peers, sync) = (Arc::clone(&control), Arc::clone(&parts.sync));
     let peers = Arc::new(Peers::new(control_of_peers, network.clone(), listen.as_deref(), sync));
     supervisor.spawn("peers", Arc::clone(&peers).run(stop.clone()));
@@ -391,18 +385,20 @@ fn gossip_setup(
     }
 }
 
-/// Starts the network for transactions and blocks, its counters, and what compares the node with its peers.
+/// Starts the network for transactions and blocks if there is to be one, its counters, and what compares the
+/// node with its peers.
 async fn start_network(
-    setup: p2p::Setup,
+    setup: Option<p2p::Setup>,
     (parts, config): (&Parts, &Config),
     registry: &mut Registry,
     (supervisor, stop): (&mut Supervisor, &CancellationToken),
-) -> Result<p2p::Handle, StartError> {
+) -> Result<Option<p2p::Handle>, StartError> {
+    let Some(setup) = setup else { return Ok(None) };
     let handle = start_gossip(setup, parts, supervisor, stop.clone()).await?;
     handle.counters().register(registry);
     let watch = comparison(parts, config, handle.clone());
     supervisor.spawn("watch", watch.run(stop.clone()));
-    Ok(handle)
+    Ok(Some(handle))
 }
 
 async fn start_gossip(
