@@ -71,9 +71,10 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "rpc.limits.waiting_calls_max",
         "the most calls of `ombra_waitForTransaction` and `ombra_waitForCall` that can wait",
     ),
+    ("rpc.limits.pool_events_max", "the most pool events that the node keeps for slow subscribers"),
     (
-        "rpc.limits.pool_events_max",
-        "the most pool events that the node keeps for a slow subscriber",
+        "rpc.limits.pool_events_bytes_max",
+        "the most memory for the pool events that the node keeps, and their transactions",
     ),
     (
         "rpc.limits.subscription_lag_blocks_max",
@@ -147,6 +148,10 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "how long a validator waits, once a quorum has prevoted, until a quorum agrees",
     ),
     ("consensus.timeout_precommit_ms", "the same waiting time for precommits"),
+    (
+        "consensus.pardoned_height",
+        "the node sends no evidence of contradictory messages that validators signed for this height",
+    ),
     (
         "consensus.timeout_step_ms",
         "by how much each round after the first extends the three timeouts above",

@@ -38,10 +38,9 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut senders = keys(SENDERS + 1)?;
     let user = senders.pop();
     let before = rate(node, &senders, QUIET)?;
-    let places: Vec<u8> =
-        (0..ADDRESSES).flat_map(|it| std::iter::repeat_n(11 + it, SOCKETS)).collect();
+    let places = (0..ADDRESSES).flat_map(|it| std::iter::repeat_n(11 + it, SOCKETS));
     let watchers: Vec<WebSocket> =
-        places.into_iter().map(|last| watch(node, last)).collect::<anyhow::Result<_>>()?;
+        places.map(|last| watch(node, last)).collect::<anyhow::Result<_>>()?;
     let user = user.map(|key| User::start(node, key));
     let watched = rate(node, &senders, WATCHED)?;
     let seen = user.map(User::stop).transpose()?;
