@@ -1,5 +1,7 @@
 //! A running node: everything wired together, and stopped in order.
 
+mod network;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,10 +21,8 @@ use txpool::verifier::Rules;
 use txpool::{Pool, Verifier};
 use types::Keypair;
 
-use crate::adapters::blocks::ServedChain;
 use crate::adapters::consensus::{ChainLedger, MachineClock};
 use crate::adapters::events::EventBus;
-use crate::adapters::gossip::{self, GossipPool};
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
 use crate::adapters::pool::{Pending, PoolChain, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
@@ -35,7 +35,6 @@ use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::evidence::EvidenceSender;
-use crate::fault::NodeFault;
 use crate::forks::{self, EarlierVotes, ForkWatch};
 use crate::ingest::{self, IngestHandle};
 use crate::journal;
@@ -48,7 +47,7 @@ use crate::replay::ChainReplay;
 use crate::snapshot_sync;
 use crate::snapshots::{self, Maker};
 use crate::supervisor::{ShutdownReason, Supervisor, answer_of};
-use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock, Watch};
+use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock};
 use crate::systemd::{Systemd, Told};
 use crate::threads::Threads;
 
@@ -191,9 +190,9 @@ async fn start_stages(spec: NodeSpec, log: LogControl) -> Result<Running, StartE
     let ingest = start_ingest(&parts, &mut supervisor)?;
     let stop = supervisor.stage("gossip");
     start_evidence(&parts, ingest.clone(), accuser, (&mut supervisor, stop.clone()));
-    let setup = listen.is_some().then(|| gossip_setup(&parts, &config, node_key, ingest.clone()));
+    let setup = listen.is_some().then(|| network::setup(&parts, &config, node_key, ingest.clone()));
     let started = (&mut supervisor, &stop);
-    let network = start_network(setup, (&parts, &config), &mut registry, started).await?;
+    let network = network::start(setup, (&parts, &config), &mut registry, started).await?;
     let (control_of_peers, sync) = (Arc::clone(&control), Arc::clone(&parts.sync));
     let peers = Arc::new(Peers::new(control_of_peers, network.clone(), listen.as_deref(), sync));
     supervisor.spawn("peers", Arc::clone(&peers).run(stop.clone()));
@@ -352,67 +351,6 @@ fn catch_up(
         height: parts.metrics.height.clone(),
         wait: Duration::from_millis(config.sync.wait_ms),
     }))
-}
-
-fn comparison(parts: &Parts, config: &Config, network: p2p::Handle) -> Watch {
-    Watch {
-        chain: Arc::clone(&parts.chain),
-        state: Arc::clone(&parts.sync),
-        network,
-        stalled_after: Duration::from_millis(config.sync.stalled_ms),
-    }
-}
-
-/// What the network for transactions is started with.
-fn gossip_setup(
-    parts: &Parts,
-    config: &Config,
-    node_key: [u8; 32],
-    ingest: IngestHandle,
-) -> p2p::Setup {
-    let (chain, pool) = (Arc::clone(&parts.chain), Arc::clone(&parts.pool));
-    let spec = parts.chain.spec();
-    let params = spec.params();
-    let longest = params.max_tx_bytes.max(params.max_chunk_tx_bytes);
-    p2p::Setup {
-        network: p2p::NetworkId::new(spec.rules.chain_id.clone(), spec.genesis_hash),
-        config: config.p2p.gossip.clone(),
-        node_key,
-        chain: Arc::new(ServedChain(Arc::clone(&chain))),
-        block_bytes_max: engine::block_bytes_max(params),
-        pool: Arc::new(GossipPool::new(chain, pool, ingest, Arc::clone(&parts.sync))),
-        tx_bytes_max: usize::try_from(longest).unwrap_or(usize::MAX),
-    }
-}
-
-/// Starts the network for transactions and blocks if there is to be one, its counters, and what compares the
-/// node with its peers.
-async fn start_network(
-    setup: Option<p2p::Setup>,
-    (parts, config): (&Parts, &Config),
-    registry: &mut Registry,
-    (supervisor, stop): (&mut Supervisor, &CancellationToken),
-) -> Result<Option<p2p::Handle>, StartError> {
-    let Some(setup) = setup else { return Ok(None) };
-    let handle = start_gossip(setup, parts, supervisor, stop.clone()).await?;
-    handle.counters().register(registry);
-    let watch = comparison(parts, config, handle.clone());
-    supervisor.spawn("watch", watch.run(stop.clone()));
-    Ok(Some(handle))
-}
-
-async fn start_gossip(
-    setup: p2p::Setup,
-    parts: &Parts,
-    supervisor: &mut Supervisor,
-    stop: CancellationToken,
-) -> Result<p2p::Handle, StartError> {
-    let p2p::Started { handle, tasks } = p2p::start(setup, stop.clone()).await?;
-    for p2p::Task { name, run } in tasks {
-        supervisor.spawn(name, async move { run.await.map_err(NodeFault::from) });
-    }
-    supervisor.spawn("announce", gossip::announce(Arc::clone(&parts.bus), handle.clone(), stop));
-    Ok(handle)
 }
 
 /// What `/readyz` looks at; it is measured, too, with what else there is to know of the process.
