@@ -61,11 +61,6 @@ impl Admission {
         self.0.lock().tip = Some(tip.clone());
     }
 
-    /// The height of the last commit; 0 before it is known.
-    pub(crate) fn tip_height(&self) -> u64 {
-        self.0.lock().tip.as_ref().map_or(0, |tip| tip.height)
-    }
-
     /// The engine is told to decide this height.
     pub(crate) fn start(&self, height: u64) {
         let mut heights = self.0.lock();

@@ -75,7 +75,14 @@ macro_rules! from_anybody {
     )+ };
 }
 
-from_anybody!(Part, StreamMessage<Part>, ValidatorProof<Ctx>, Request<Ctx>, Response<Ctx>,);
+from_anybody!(
+    Part,
+    StreamMessage<Part>,
+    ValidatorProof<Ctx>,
+    Status<Ctx>,
+    Request<Ctx>,
+    Response<Ctx>,
+);
 
 impl Codec<SignedConsensusMsg<Ctx>> for Borsh {
     type Error = io::Error;

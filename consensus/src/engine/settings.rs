@@ -39,9 +39,6 @@ const MESH_OUTBOUND_MIN: usize = 2;
 
 /// Blocks asked for in one sync request; the answer is also bounded in bytes.
 const SYNC_BATCH: usize = 20;
-/// How far beyond its own tip a node believes others to be: not so far that anybody has a whole batch, since
-/// the engine asks nobody else then.
-pub(crate) const CLAIMED_AHEAD_MAX: u64 = 19;
 /// How long a peer may take for an answer, in times that a proposal has to arrive: the answer may be as
 /// large, and wait for others. Another peer is asked only after that.
 const SYNC_ANSWER_IN_PROPOSALS: u32 = 3;

@@ -1,12 +1,11 @@
 //! What comes in from others: votes and proposals for later heights only if they are
-//! [admitted](crate::admission), and no claim of a peer further than one question reaches.
+//! [admitted](crate::admission).
 
 use std::io;
 
 use bytes::Bytes;
 use malachitebft_app::types::SignedConsensusMsg;
 use malachitebft_app::types::codec::Codec;
-use malachitebft_app::types::sync::Status;
 use malachitebft_core_types::{
     Context, NilOrVal, Round, SignedMessage, SignedProposal, SignedVote,
 };
@@ -16,7 +15,6 @@ use super::{Borsh, LivenessMsg};
 use crate::admission::{Admission, Admitted, Message};
 use crate::engine::context::{Ctx, Height};
 use crate::engine::scheme::Signature;
-use crate::engine::settings::CLAIMED_AHEAD_MAX;
 use crate::engine::signing::Verifier;
 
 /// The codec of the engine's network.
@@ -103,22 +101,6 @@ impl Codec<LivenessMsg> for NetworkCodec {
 
     fn encode(&self, message: &LivenessMsg) -> io::Result<Bytes> {
         Borsh.encode(message)
-    }
-}
-
-impl Codec<Status<Ctx>> for NetworkCodec {
-    type Error = io::Error;
-
-    /// The engine asks only those who claim to have the whole range that it wants, if there are any. So
-    /// whoever claims more than others is not believed more.
-    fn decode(&self, bytes: Bytes) -> io::Result<Status<Ctx>> {
-        let status: Status<Ctx> = Borsh.decode(bytes)?;
-        let believed = self.admission.tip_height().saturating_add(CLAIMED_AHEAD_MAX);
-        Ok(Status { tip_height: status.tip_height.min(Height(believed)), ..status })
-    }
-
-    fn encode(&self, status: &Status<Ctx>) -> io::Result<Bytes> {
-        Borsh.encode(status)
     }
 }
 

@@ -6,7 +6,7 @@ use types::sign_bytes::VoteFields;
 
 use super::*;
 use crate::engine::context::Value;
-use crate::testing::{CHAIN, TIP, domain, key, peer, tip, verifier};
+use crate::testing::{CHAIN, TIP, domain, key, tip, verifier};
 
 fn codec() -> NetworkCodec {
     let admission = Admission::default();
@@ -72,20 +72,4 @@ fn proposals_for_later_heights_come_in_only_if_their_validators_signed_them() {
     };
     assert_eq!((came(&key(2)), came(&key(1))), (None, Some(true)));
     assert_eq!(came(&key(1)), Some(false), "it is there already");
-}
-
-#[test]
-fn nobody_is_believed_to_have_the_whole_range_of_the_next_question_but_no_more() {
-    let codec = codec();
-    let believed = |claim| {
-        let history_min_height = Height(1);
-        let status = Status { peer_id: peer(1), tip_height: Height(claim), history_min_height };
-        let bytes = Codec::<Status<Ctx>>::encode(&codec, &status).expect("encoding");
-        let came: Status<Ctx> = codec.decode(bytes).expect("a status");
-        (came.tip_height.0, came.history_min_height.0)
-    };
-    for claim in [0, TIP, TIP + 19] {
-        assert_eq!(believed(claim), (claim, 1));
-    }
-    assert_eq!([TIP + 20, u64::MAX].map(believed), [(TIP + 19, 1); 2]);
 }
