@@ -210,9 +210,9 @@ fn unassigned(
     Ok(vec![changed(call_id, CallChange::Unassigned { requester, refund })])
 }
 
-/// A second round, which was to be of this size, cannot be held. The appellant gets its stakes back but for a small part, which
-/// keeps it from doing so again and again for nothing. The decision can be appealed for as long as at first:
-/// settling the call now would let whoever made the round impossible close its only appeal.
+/// A second round, which was to be of this size, cannot be held. The appellant gets its stakes back but for a
+/// small part, which keeps it from doing so again and again for nothing. The decision can be appealed for as
+/// long as at first: settling the call now would let whoever made the round impossible close its only appeal.
 fn no_second_round(
     draft: &mut Draft,
     begun: &Begun,
