@@ -37,7 +37,7 @@ pub(crate) enum Admitted {
 pub(crate) struct Message {
     pub(crate) height: u64,
     pub(crate) validator: Address,
-    /// Of the message and its signature.
+    /// Of the bytes that the validator signs.
     pub(crate) digest: Hash,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Admission(Arc<Mutex<Heights>>);
 struct Heights {
     /// The last commit; none before it is known.
     tip: Option<Tip>,
-    /// The height that the engine was last told to decide: it checks this one itself.
+    /// The height that the engine has started last: it checks messages of this height itself.
     started: u64,
     /// What was admitted for later heights.
     admitted: BTreeMap<(u64, Address), Vec<Hash>>,
@@ -61,7 +61,7 @@ impl Admission {
         self.0.lock().tip = Some(tip.clone());
     }
 
-    /// The engine is told to decide this height.
+    /// The engine starts this height.
     pub(crate) fn start(&self, height: u64) {
         let mut heights = self.0.lock();
         heights.started = height;

@@ -28,7 +28,7 @@ use crate::engine::signing::{Signer, Verifier};
 use crate::engine::timeouts::HeightTimeouts;
 use crate::parts::Part;
 use crate::presence::Presence;
-use crate::publishers::Publishers;
+use crate::validator_nodes::ValidatorNodes;
 use crate::{ConsensusFault, Counters, Ports, Tip};
 
 mod audience;
@@ -86,7 +86,7 @@ pub(crate) struct App {
     unheard_max: Option<Duration>,
     /// For looking at the engine's peers.
     peers: mpsc::Sender<NetworkRequest>,
-    publishers: Publishers,
+    validator_nodes: ValidatorNodes,
     admission: Admission,
     counters: Counters,
     chain: AppChain,
@@ -142,8 +142,8 @@ impl App {
         let Ports { ledger, archive, pace, clock, counters: _ } = ports;
         let own = signer.as_ref().map(Signer::address);
         admission.set_tip(&tip);
-        let publishers = Publishers::default();
-        let bodies = Bodies::of_size(block_bytes_max, publishers.clone());
+        let validator_nodes = ValidatorNodes::default();
+        let bodies = Bodies::of_size(block_bytes_max, validator_nodes.clone());
         let will_vote = follows.is_some();
         Self {
             follows,
@@ -167,7 +167,7 @@ impl App {
             }),
             sync: BlockSync { block_bytes_max },
             peers,
-            publishers,
+            validator_nodes,
             admission,
             counters,
         }
@@ -185,8 +185,8 @@ impl App {
         stop: &CancellationToken,
     ) -> Result<End, Ended> {
         let mut unheard = pin!(audience::lost(self.peers.clone(), self.unheard_max));
-        let publishers = self.publishers.clone();
-        let mut learns = pin!(publishers.learn(self.peers.clone()));
+        let validator_nodes = self.validator_nodes.clone();
+        let mut learns = pin!(validator_nodes.learn(self.peers.clone()));
         let first = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(End::Asked),

@@ -55,12 +55,12 @@ mod node_side;
 mod parts;
 mod ports;
 mod presence;
-mod publishers;
 mod punctuality;
 mod quorums;
 mod start;
 #[cfg(test)]
 mod testing;
+mod validator_nodes;
 mod validators;
 mod wal_archive;
 mod wal_file;

@@ -16,7 +16,7 @@ use types::{CommittedBlock, Hash};
 use crate::chain_spec::ChainSpec;
 use crate::clock::now_ms;
 use crate::fault::NodeFault;
-use crate::recent::Recent;
+use crate::recent_blocks::RecentBlocks;
 use crate::snapshots::Pinner;
 use crate::tip_age::TipAge;
 use crate::validator_sets::{NextValidators, missed, next_validators};
@@ -32,7 +32,7 @@ pub(crate) struct NodeChain {
     tip: RwLock<(Tip, TipAge)>,
     /// The last executed blocks of the height that is being decided, with their hashes.
     open: Mutex<VecDeque<(Hash, Arc<Executed>)>>,
-    recent: Mutex<Recent>,
+    recent: Mutex<RecentBlocks>,
     next_deadline: RwLock<Option<u64>>,
     validators: RwLock<NextValidators>,
     snapshot_store: Option<Arc<SnapshotStore>>,

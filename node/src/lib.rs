@@ -31,7 +31,7 @@ mod node;
 mod not_started;
 mod pace;
 mod rebuild;
-mod recent;
+mod recent_blocks;
 pub mod replay;
 mod snapshot_sync;
 mod snapshots;

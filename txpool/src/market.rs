@@ -346,8 +346,8 @@ impl Market {
 
     /// Chooses for a block: those that are worth the most, of equals the earlier ones, but no sender gets
     /// more than its share of it before others that offer the same; and a tenth is for what is favoured
-    /// and executable now, whatever it offers. Of each sender only the places of `open` may be chosen, from the first on;
-    /// of senders of whom earlier blocks could not take something, only some have a turn in a block.
+    /// and executable now, whatever it offers. Of each sender only the places of `open` may be chosen, from the
+    /// first on; of senders of whom earlier blocks could not take something, only some have a turn in a block.
     /// Not in order.
     pub(crate) fn choose(
         &self,

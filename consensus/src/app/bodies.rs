@@ -10,7 +10,7 @@ use super::timing::{Arrivals, Moment, UntimelyBodies};
 use crate::engine::signing::Verifier;
 use crate::parts::assembler::{Assembler, Body, Limits};
 use crate::parts::{Form, Head, Part};
-use crate::publishers::Publishers;
+use crate::validator_nodes::ValidatorNodes;
 use crate::{Tip, Undecided};
 use types::sign_bytes::BodyFields;
 
@@ -79,7 +79,7 @@ struct Judged {
 
 impl Bodies {
     /// Takes in bodies of at most so many bytes.
-    pub(super) fn of_size(body_bytes_max: usize, publishers: Publishers) -> Self {
+    pub(super) fn of_size(body_bytes_max: usize, validator_nodes: ValidatorNodes) -> Self {
         let limits = Limits {
             body_bytes_max,
             per_proposer_max: STREAMS_PER_PROPOSER_MAX,
@@ -88,7 +88,7 @@ impl Bodies {
             per_publisher_max: STREAMS_PER_PUBLISHER_MAX,
             early_chunks_max: EARLY_CHUNKS_MAX,
         };
-        Self::new(Assembler::new(limits, publishers))
+        Self::new(Assembler::new(limits, validator_nodes))
     }
 
     fn new(assembler: Assembler) -> Self {

@@ -22,7 +22,7 @@ use malachitebft_engine::util::streaming::StreamContent;
 use types::Hash;
 
 use super::{CHUNK_BYTES, Form, Head, Part};
-use crate::publishers::Publishers;
+use crate::validator_nodes::ValidatorNodes;
 
 /// Bounds of the assembler.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct Body {
 #[derive(Debug)]
 pub(crate) struct Assembler {
     limits: Limits,
-    publishers: Publishers,
+    validator_nodes: ValidatorNodes,
     streams: BTreeMap<Key, Stream>,
     /// Counts up with each part; tells which stream has waited longest.
     parts: u64,
@@ -104,8 +104,8 @@ impl Stream {
 const STREAM_ID_BYTES_MAX: usize = 16;
 
 impl Assembler {
-    pub(crate) const fn new(limits: Limits, publishers: Publishers) -> Self {
-        Self { limits, publishers, streams: BTreeMap::new(), parts: 0 }
+    pub(crate) const fn new(limits: Limits, validator_nodes: ValidatorNodes) -> Self {
+        Self { limits, validator_nodes, streams: BTreeMap::new(), parts: 0 }
     }
 
     /// Takes one message of `publisher`. `admit` says whether a head's body is wanted; a refused
@@ -169,10 +169,10 @@ impl Assembler {
         self.shrink(newcomer, limits.per_publisher_max, |key, stream| {
             key.publisher == newcomer.publisher && stream.proposer() == proposer
         });
-        let publishers = self.publishers.clone();
-        if !publishers.is_validator(&newcomer.publisher) {
+        let validator_nodes = self.validator_nodes.clone();
+        if !validator_nodes.is_validator(&newcomer.publisher) {
             self.shrink(newcomer, class_max, |key, stream| {
-                stream.class() == class && !publishers.is_validator(&key.publisher)
+                stream.class() == class && !validator_nodes.is_validator(&key.publisher)
             });
         }
     }

@@ -67,8 +67,8 @@ impl Inner {
         Ok(())
     }
 
-    /// The decision about a run now, and what was read for it. The node and the back end are asked only
-    /// if nothing that is known stands against it, and the prompt's blob is read last.
+    /// The decision about a run now, and what was read for it. The miner asks
+    /// the node and the back end only if it could claim the run by what it knows, and reads the prompt's blob last.
     async fn decide(
         &self,
         run: &RunView,

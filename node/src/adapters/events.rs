@@ -2,8 +2,8 @@
 //! of the pool.
 //!
 //! ```text
-//! pool, under its lock ──▶ line ──▶ announce (main threads) ──▶ peers
-//!                      └─▶ line ─┐
+//! pool, under its lock ──▶ queue ──▶ announce (main threads) ──▶ peers
+//!                      └─▶ queue ─┐
 //!                                ├─▶ relay (threads of the interfaces) ──▶ feeds, heights ──▶ subscribers
 //! consensus ──▶ height ──────────┘
 //! ```
@@ -11,7 +11,7 @@
 //! Whoever commits a block or changes the pool wakes two tasks at most. The relay wakes all others:
 //! strangers decide how many there are.
 
-mod line;
+mod queue;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use types::CheckedTx;
 
 use crate::fault::NodeFault;
 use crate::pace::Wake;
-pub(crate) use line::{Exit, Next};
-use line::{Line, line};
+pub(crate) use queue::{Next, QueueReceiver};
+use queue::{QueueSender, queue};
 
 /// Dropped transactions that whoever waits for them may fall behind before it loses the oldest.
 const DROPS_KEPT: FeedBounds = FeedBounds { events_max: 4_096, bytes_max: 16 * 1024 * 1024 };
@@ -41,10 +41,10 @@ pub(crate) struct EventBus {
     /// The height as the relay tells it.
     relayed: watch::Sender<u64>,
     /// To the task that announces transactions to peers, once there is one.
-    accepted: RwLock<Option<Line<CheckedTx>>>,
+    accepted: RwLock<Option<QueueSender<CheckedTx>>>,
     /// To the relay.
-    happened: Line<PoolEvent>,
-    exit: Mutex<Option<Exit<PoolEvent>>>,
+    happened: QueueSender<PoolEvent>,
+    to_relay: Mutex<Option<QueueReceiver<PoolEvent>>>,
     pool: Feeder<PoolEvent>,
     dropped: Feeder<Arc<DroppedTx>>,
     wake: Arc<Wake>,
@@ -54,13 +54,13 @@ impl EventBus {
     /// A bus at this height; `wake` is told when a block may be due. So much is kept of the pool's events for
     /// subscribers that fall behind.
     pub(crate) fn new(height: u64, kept: FeedBounds, wake: Arc<Wake>) -> Self {
-        let (happened, exit) = line();
+        let (happened, to_relay) = queue();
         Self {
             committed: watch::Sender::new(height),
             relayed: watch::Sender::new(height),
             accepted: RwLock::default(),
             happened,
-            exit: Mutex::new(Some(exit)),
+            to_relay: Mutex::new(Some(to_relay)),
             pool: Feeder::new(kept),
             dropped: Feeder::new(DROPS_KEPT),
             wake,
@@ -73,10 +73,10 @@ impl EventBus {
     }
 
     /// The transactions that the pool accepts from now on, for the one task that announces them to peers.
-    pub(crate) fn accepted(&self) -> Exit<CheckedTx> {
-        let (line, exit) = line();
-        *self.accepted.write() = Some(line);
-        exit
+    pub(crate) fn accepted(&self) -> QueueReceiver<CheckedTx> {
+        let (sender, receiver) = queue();
+        *self.accepted.write() = Some(sender);
+        receiver
     }
 
     /// Tells subscribers what happens, until asked to stop. There is one such task.
@@ -84,25 +84,25 @@ impl EventBus {
         self: Arc<Self>,
         stop: CancellationToken,
     ) -> impl Future<Output = Result<(), NodeFault>> {
-        let exit = self.exit.lock().take();
+        let receiver = self.to_relay.lock().take();
         async move {
-            let Some(exit) = exit else {
+            let Some(receiver) = receiver else {
                 stop.cancelled().await;
                 return Ok(());
             };
-            stop.run_until_cancelled(self.relay_from(exit)).await;
+            stop.run_until_cancelled(self.relay_from(receiver)).await;
             Ok(())
         }
     }
 
-    async fn relay_from(&self, mut exit: Exit<PoolEvent>) {
+    async fn relay_from(&self, mut receiver: QueueReceiver<PoolEvent>) {
         let mut committed = self.committed.subscribe();
         self.relayed.send_replace(*committed.borrow_and_update());
         loop {
             tokio::select! {
-                next = exit.next() => {
+                next = receiver.next() => {
                     let Some(next) = next else { return };
-                    self.pass_on(next, &mut exit);
+                    self.pass_on(next, &mut receiver);
                 }
                 changed = committed.changed() => {
                     if changed.is_err() {
@@ -110,8 +110,8 @@ impl EventBus {
                     }
                     let height = *committed.borrow_and_update();
                     // First what the pool did before.
-                    if let Some(next) = exit.here() {
-                        self.pass_on(next, &mut exit);
+                    if let Some(next) = receiver.here() {
+                        self.pass_on(next, &mut receiver);
                     }
                     self.relayed.send_replace(height);
                 }
@@ -122,10 +122,10 @@ impl EventBus {
     }
 
     /// Passes on this and what else is here, as far as it goes at once.
-    fn pass_on(&self, first: Next<PoolEvent>, exit: &mut Exit<PoolEvent>) {
+    fn pass_on(&self, first: Next<PoolEvent>, receiver: &mut QueueReceiver<PoolEvent>) {
         self.add(first);
         for _ in 1..RELAYED_TOGETHER {
-            let Some(next) = exit.here() else { break };
+            let Some(next) = receiver.here() else { break };
             self.add(next);
         }
         self.dropped.tell();
@@ -195,8 +195,8 @@ impl txpool::ports::EventSink for EventBus {
         for event in events.into_iter().filter_map(told) {
             let bytes = event.memory_bytes();
             if let PoolEvent::Accepted { tx, .. } = &event {
-                if let Some(line) = &*announced {
-                    line.put(bytes, tx.clone());
+                if let Some(sender) = &*announced {
+                    sender.put(bytes, tx.clone());
                 }
                 if !is_heard {
                     continue;

@@ -38,7 +38,7 @@ pub struct Feed<T> {
 /// Why a listener does not hear the next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FeedError {
-    /// The next events, so many of them, are lost. It goes on with the one after them.
+    /// The listener has lost this many events. It continues with the one after them.
     #[error("{0} events are lost")]
     Lagged(u64),
     /// There will be no more events.

@@ -72,7 +72,7 @@ const LIMITS: Limits = Limits {
 
 #[test]
 fn rubbish_behind_a_copied_head_takes_no_room_from_what_its_proposer_sends() {
-    let mut bodies = Bodies::new(Assembler::new(LIMITS, Publishers::default()));
+    let mut bodies = Bodies::new(Assembler::new(LIMITS, ValidatorNodes::default()));
     let whole = Body { head: head(TIP + 2, 0), bytes: Vec::new().into() };
     let fields = whole.head.fields();
     for byte in 0..9 {
@@ -92,7 +92,7 @@ fn rubbish_behind_a_copied_head_takes_no_room_from_what_its_proposer_sends() {
 
 #[test]
 fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
-    let mut bodies = Bodies::new(Assembler::new(LIMITS, Publishers::default()));
+    let mut bodies = Bodies::new(Assembler::new(LIMITS, ValidatorNodes::default()));
     let parked = |bodies: &Bodies, round| {
         let proposer = on_turn(TIP + 2, round).address();
         let all = bodies.parked.iter().map(|body| body.head.fields().proposer);

@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
 
 /// Knows no validator's node.
 fn assembler() -> Assembler {
-    Assembler::new(LIMITS, Publishers::default())
+    Assembler::new(LIMITS, ValidatorNodes::default())
 }
 
 fn body(size: usize) -> Bytes {
@@ -201,8 +201,8 @@ fn copies_of_a_head_take_no_room_from_what_holds_more() {
 #[test]
 fn nobody_pushes_out_what_the_node_of_a_validator_publishes() {
     let validator = key(1).address();
-    let publishers = Publishers::default().with(validator, peer(9));
-    let mut assembler = Assembler::new(LIMITS, publishers);
+    let validator_nodes = ValidatorNodes::default().with(validator, peer(9));
+    let mut assembler = Assembler::new(LIMITS, validator_nodes);
     let wanted = messages(1, 1, &body(3 * CHUNK_BYTES));
     let early = messages(2, 1, &body(CHUNK_BYTES));
     assert!(add_all(&mut assembler, peer(9), early[1..].to_vec()).is_empty());

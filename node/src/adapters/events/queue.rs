@@ -1,4 +1,4 @@
-//! A line: from one who must not wait, to one task. It is bounded by number and by memory; what does not
+//! A queue from somebody who must not wait to one task. It is bounded by number and by memory; what does not
 //! fit is lost, and counted.
 
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-/// Items in a line at the same time: more than one operation of the pool brings, unless it empties the pool.
+/// The most items in a queue: more than one operation of the pool adds, unless it empties the pool.
 const ITEMS_MAX: usize = 16_384;
-/// What they may take together, in bytes. One that comes alone always fits.
+/// The most memory that they take together, in bytes. An item that is alone always fits.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// An item, with its number and the memory that it takes.
@@ -24,20 +24,20 @@ struct Numbered<T> {
 struct Counts {
     /// Items so far, lost ones included: the number of the next one.
     put: AtomicU64,
-    /// The memory of what is in the line.
+    /// The memory of what is in the queue.
     bytes: AtomicUsize,
 }
 
-/// The end at which items are put in.
+/// The side that adds items.
 #[derive(Debug)]
-pub(super) struct Line<T> {
+pub(super) struct QueueSender<T> {
     sender: mpsc::Sender<Numbered<T>>,
     counts: Arc<Counts>,
 }
 
-/// The end at which they come out.
+/// The side that takes them.
 #[derive(Debug)]
-pub(crate) struct Exit<T> {
+pub(crate) struct QueueReceiver<T> {
     receiver: mpsc::Receiver<Numbered<T>>,
     counts: Arc<Counts>,
     /// The number of the item that is to come next.
@@ -53,14 +53,17 @@ pub(crate) struct Next<T> {
     pub(crate) item: Option<T>,
 }
 
-/// A line without items.
-pub(super) fn line<T>() -> (Line<T>, Exit<T>) {
+/// A queue without items.
+pub(super) fn queue<T>() -> (QueueSender<T>, QueueReceiver<T>) {
     let (sender, receiver) = mpsc::channel(ITEMS_MAX);
     let counts = Arc::<Counts>::default();
-    (Line { sender, counts: Arc::clone(&counts) }, Exit { receiver, counts, next: 0 })
+    (
+        QueueSender { sender, counts: Arc::clone(&counts) },
+        QueueReceiver { receiver, counts, next: 0 },
+    )
 }
 
-impl<T> Line<T> {
+impl<T> QueueSender<T> {
     /// Puts in an item that takes so much memory. Only one may put in at a time, as the pool does under its
     /// lock. It takes no lock, and wakes no more than the one task.
     pub(super) fn put(&self, bytes: usize, item: T) {
@@ -80,7 +83,7 @@ impl<T> Line<T> {
     }
 }
 
-impl<T> Exit<T> {
+impl<T> QueueReceiver<T> {
     /// What comes next, as soon as there is something; none if nothing will come any more.
     pub(crate) async fn next(&mut self) -> Option<Next<T>> {
         match self.here() {
@@ -126,41 +129,41 @@ mod tests {
 
     #[test]
     fn what_fits_comes_out_in_order() {
-        let (line, mut exit) = line();
-        assert_eq!(None, exit.next().now_or_never());
-        (0..3).for_each(|item| line.put(1, item));
+        let (sender, mut receiver) = queue();
+        assert_eq!(None, receiver.next().now_or_never());
+        (0..3).for_each(|item| sender.put(1, item));
         for item in 0..3 {
-            assert_eq!(Some(next(0, Some(item))), exit.next().now_or_never());
+            assert_eq!(Some(next(0, Some(item))), receiver.next().now_or_never());
         }
-        assert_eq!(None, exit.next().now_or_never());
+        assert_eq!(None, receiver.next().now_or_never());
     }
 
     #[test]
     fn what_takes_too_much_memory_is_lost_and_counted_even_if_it_comes_last() {
-        let (line, mut exit) = line();
+        let (sender, mut receiver) = queue();
         let third = BYTES_MAX / 3;
-        (0..5).for_each(|item| line.put(third, item));
-        assert_eq!(next(0, Some(0)), exit.here());
-        line.put(third, 5);
+        (0..5).for_each(|item| sender.put(third, item));
+        assert_eq!(next(0, Some(0)), receiver.here());
+        sender.put(third, 5);
         for (lost, item) in [(0, 1), (0, 2), (2, 5)] {
-            assert_eq!(next(lost, Some(item)), exit.here());
+            assert_eq!(next(lost, Some(item)), receiver.here());
         }
-        (6..10).for_each(|item| line.put(third, item));
+        (6..10).for_each(|item| sender.put(third, item));
         for item in 6..9 {
-            assert_eq!(next(0, Some(item)), exit.here());
+            assert_eq!(next(0, Some(item)), receiver.here());
         }
-        assert_eq!(next(1, None), exit.here());
-        assert_eq!(None, exit.here());
-        line.put(2 * BYTES_MAX, 10);
-        assert_eq!(next(0, Some(10)), exit.here(), "alone it fits");
+        assert_eq!(next(1, None), receiver.here());
+        assert_eq!(None, receiver.here());
+        sender.put(2 * BYTES_MAX, 10);
+        assert_eq!(next(0, Some(10)), receiver.here(), "alone it fits");
     }
 
     #[test]
     fn too_many_are_lost_too() {
-        let (line, mut exit) = line();
+        let (sender, mut receiver) = queue();
         let most = u64::try_from(ITEMS_MAX).unwrap();
-        (0..=most).for_each(|item| line.put(0, item));
-        (0..most).for_each(|item| assert_eq!(next(0, Some(item)), exit.here()));
-        assert_eq!(next(1, None), exit.here());
+        (0..=most).for_each(|item| sender.put(0, item));
+        (0..most).for_each(|item| assert_eq!(next(0, Some(item)), receiver.here()));
+        assert_eq!(next(1, None), receiver.here());
     }
 }

@@ -23,9 +23,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The nodes of validators, one of each validator of the set. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Publishers(Arc<Mutex<BTreeMap<Address, PeerId>>>);
+pub(crate) struct ValidatorNodes(Arc<Mutex<BTreeMap<Address, PeerId>>>);
 
-impl Publishers {
+impl ValidatorNodes {
     /// Whether a node has proved to be a validator.
     pub(crate) fn is_validator(&self, publisher: &PeerId) -> bool {
         self.0.lock().values().any(|node| node == publisher)
@@ -85,19 +85,19 @@ mod tests {
 
     #[test]
     fn one_node_of_each_validator_of_the_set_is_known_until_another_takes_its_place() {
-        let publishers = Publishers::default();
+        let validator_nodes = ValidatorNodes::default();
         let [first, second, stranger] = [1, 2, 9].map(|seed| key(seed).address());
         let set = BTreeSet::from([first, second]);
-        let known = || [1, 2, 3, 9].map(|byte| publishers.is_validator(&peer(byte)));
-        publishers.replace(&set, &[(first, peer(1)), (first, peer(2)), (stranger, peer(9))]);
+        let known = || [1, 2, 3, 9].map(|byte| validator_nodes.is_validator(&peer(byte)));
+        validator_nodes.replace(&set, &[(first, peer(1)), (first, peer(2)), (stranger, peer(9))]);
         assert_eq!(known(), [true, false, false, false]);
-        publishers.replace(&set, &[(first, peer(2)), (first, peer(1)), (second, peer(3))]);
+        validator_nodes.replace(&set, &[(first, peer(2)), (first, peer(1)), (second, peer(3))]);
         assert_eq!(known(), [true, false, true, false], "it is still there");
-        publishers.replace(&set, &[]);
+        validator_nodes.replace(&set, &[]);
         assert_eq!(known(), [true, false, true, false], "others relay what it publishes");
-        publishers.replace(&set, &[(first, peer(2))]);
+        validator_nodes.replace(&set, &[(first, peer(2))]);
         assert_eq!(known(), [false, true, true, false], "it has another node now");
-        publishers.replace(&BTreeSet::from([second]), &[]);
+        validator_nodes.replace(&BTreeSet::from([second]), &[]);
         assert_eq!(known(), [false, false, true, false], "it left the set");
     }
 }

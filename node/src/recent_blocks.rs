@@ -17,12 +17,12 @@ const BYTES_PER_ITEM: usize = 1024;
 
 /// The latest blocks, each with the memory that it takes.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentBlocks {
     blocks: VecDeque<(Arc<CommittedBlock>, usize)>,
     bytes: usize,
 }
 
-impl Recent {
+impl RecentBlocks {
     /// Adds the newest block; answers those that have to go for it.
     #[must_use]
     pub(crate) fn push(&mut self, block: Arc<CommittedBlock>) -> Vec<Arc<CommittedBlock>> {
@@ -94,13 +94,13 @@ mod tests {
     }
 
     /// The heights that are kept of this and the blocks before it.
-    fn kept(recent: &Recent, to: u64) -> Vec<u64> {
+    fn kept(recent: &RecentBlocks, to: u64) -> Vec<u64> {
         (1..=to).filter(|height| recent.find(*height).is_some()).collect()
     }
 
     #[test]
     fn so_many_small_blocks_are_kept() {
-        let mut recent = Recent::default();
+        let mut recent = RecentBlocks::default();
         let gone: usize = (1..=70).map(|index| recent.push(block(index, 0)).len()).sum();
         assert_eq!((6, (7..=70).collect::<Vec<_>>()), (gone, kept(&recent, 70)));
         recent.clear();
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn fewer_large_blocks_are_kept_and_the_newest_however_large() {
-        let mut recent = Recent::default();
+        let mut recent = RecentBlocks::default();
         let third = BYTES_MAX / BYTES_PER_ITEM / 3;
         (1..=6).for_each(|index| drop(recent.push(block(index, third - 2))));
         assert_eq!(vec![4, 5, 6], kept(&recent, 6));
